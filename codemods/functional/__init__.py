@@ -8,37 +8,31 @@ counterpart in parts leaves the whole group of optimizers a train state.
 
 from __future__ import annotations
 
-import ast
-from collections import defaultdict
-from collections.abc import Iterable
-
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.functional.group import Group, Index
-from codemods.functional.interfaces import Interfaces
 from codemods.functional.names import Names
 from codemods.functional.writing import Draft
 from codemods.idioms import Unproven
-from codemods.idioms.base import Idiom, Results
-from codemods.idioms.groups import refuse_plain
+from codemods.idioms.base import Results
+from codemods.idioms.groups import Outcomes, refuse_plain
 from codemods.idioms.order import Edits
 from codemods.idioms.own_states import OwnStates
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
-from codemods.model import Message, Prose
+from codemods.model import Prose
 from codemods.rewriting.edits import Edit, Keep
 
 
-class Functional(Idiom):
+class Functional(Outcomes[Draft]):
     """With `--style functional`, an optimizer takes the functional style of Flax's guide: its
     parameters and its optimizer state become separate variables, in parameters, arguments, return
-    values, and the carries of loops. The number of steps is a third variable if something reads it.
-    Functions that take a step get the transformation as a parameter, which is static under
-    `jax.jit`, or from an enclosing scope.
+    values, and the carries of loops. Functions that take a step get the transformation as a
+    parameter, which is static under `jax.jit`, or from an enclosing scope.
 
-    This requires that every place that an optimizer goes to is in view and is one of these. An
-    optimizer stays a train state if it is kept in a field of a class, wrapped by `jax.pmap`, or
-    passed to a function that is out of view; a note says why.
+    An optimizer stays a train state if it goes anywhere else, such as into a field of a class, a
+    checkpoint, `jax.pmap` or a partial application, or if something reads its number of steps,
+    annotates it, or sets its learning rate at a step. A note says why.
     """
 
     code = "FO215"
@@ -64,49 +58,24 @@ def train_step(params, opt_state, batch, tx):
 
     def __init__(self, stepping: Stepping, results: Results) -> None:
         super().__init__(stepping, results)
-        self.edits = Edits()
-        self._outcomes: dict[ast.AST, Edit | None] = {}
-        self._left: dict[LegacyObject, Message] = {}
-        self._concerned: dict[ast.AST, list[LegacyObject]] = defaultdict(list)
-        if stepping.options.style == "functional" and not stepping.options.partial:
-            self._try_all()
-
-    def _try_all(self) -> None:
-        """Take apart each group of optimizers that can be."""
         names, index = Names(self.origins), Index(self.facts)
-        groups = [
-            members
-            for members in self.facts.members.values()
-            if any(obj.kind == "optimizer" for obj in members)
-        ]
-        stored = self._stored(groups)
-        for members in groups:
-            # a refused group gives its names back
-            trial = names.copy()
-            try:
-                if len(stored) > 1 and members in stored:
-                    raise Unproven("checkpoints hold other optimizers, too")
-                draft = self._draft(members, trial, index)
-            except Unproven as why:
-                self._left.update(dict.fromkeys(members, why.message))
+        is_wanted = stepping.options.style == "functional"
+        if not is_wanted or stepping.options.partial:
+            return
+        for members in self.facts.members.values():
+            if all(obj.kind != "optimizer" for obj in members):
                 continue
-            names = trial
-            for node, change in draft.edits.items():
-                if draft.before.get(node) != change:
-                    self._concerned[node] += draft.group.optimizers
-            self.edits = draft.edits
-            self._outcomes |= draft.outcomes
-
-    def _stored(self, groups: list[list[LegacyObject]]) -> list[list[LegacyObject]]:
-        """The groups that are stored or restored: one may restore what another has stored."""
-        stored: set[LegacyObject] = set()
-        for use in self.facts.uses:
-            if use.kind in ("stored", "restored"):
-                stored.update(use.objects)
-        return [members for members in groups if not stored.isdisjoint(members)]
+            # a refused group gives its names back
+            trial = Names(self.origins, names.given)
+            try:
+                self.add(members, self._draft(members, trial, index))
+            except Unproven as why:
+                self.add(members, why.message)
+            else:
+                names = trial
 
     def _draft(self, members: list[LegacyObject], names: Names, index: Index) -> Draft:
-        """All changes for a group, with those of the groups before it.
+        """All changes for a group.
 
         Raises:
           Unproven: if it has to stay in one piece.
@@ -114,44 +83,28 @@ def train_step(params, opt_state, batch, tx):
         states = self.results[OwnStates].states
         if any({*members} & {*state.objects} for state in states):
             raise Unproven("the dataclass around it is a train state")
-        edits = Edits(self.edits)
+        group = Group(self.stepping, self.results, index, members)
+        before = Edits()
         for other in self.results.edits_of(members):
             for node, (unit, edit) in other.items():
-                # an edit of a helper that several groups share is already there
-                if edits.get(node) != (unit, edit):
-                    edits.put(node, unit, edit)
-        group = Group(self.stepping, self.results, index, members)
-        draft = Draft(group, Interfaces(group), names, edits)
+                before.put(node, unit, edit)
+        draft = Draft(group, names, Edits(before))
         draft.write()
-        new = {
-            node: change
-            for node, change in draft.edits.items()
-            if node not in self.edits
-        }
-        refuse_plain(Edits(new), group.uses, self.stepping)
+        refuse_plain(draft.edits, group.uses, self.stepping)
+        for node in before:
+            if draft.edits[node] == before[node]:
+                del draft.edits[node]
         return draft
 
     def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
-        if use.node not in self._outcomes:
-            return general
-        return self._outcomes[use.node] or Keep()
+        draft = self.of(use.objects)
+        return general if draft is None else draft.outcomes.get(use.node, general)
 
     def note(self, use: Use) -> Prose:
         why = self.reason(use.objects) if use.kind == "definition.create" else None
         if why is None:
             return ""
         return message("This optimizer stays in one piece, as a train state: {}.", why)
-
-    def reason(self, objects: Iterable[LegacyObject]) -> Message | None:
-        """Why some optimizers stay train states; None if they do not."""
-        return next(filter(None, map(self._left.get, objects)), None)
-
-    @property
-    def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:
-        return [
-            (Edits({node: self.edits[node]}), tuple(objects))
-            for node, objects in self._concerned.items()
-        ]
 
 
 IDIOM = Functional

@@ -8,22 +8,20 @@ from collections import defaultdict
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Variable
 from codemods.analysis.stepping import Stepping
-from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.inference.holders import unwrapped
-from codemods.inference.objects import Derivative, External, LegacyObject, Result
+from codemods.inference.objects import Derivative, LegacyObject
 from codemods.model import Location
 from codemods.sources.modules import Unit
-from codemods.vocabulary import CONTROL, PYTREES
+from codemods.vocabulary import CONTROL
 
 MAKERS = ("definition.create", "optimizer.apply_gradient")
 KNOWN = (
     *("definition", "custom", "class", "value", "dynamic", "base", "import", "module"),
-    *("optimizer.target", "optimizer.state", "state.step"),
-    *("annotation", "stored", "restored", "filter"),
+    *("optimizer.target", "filter"),
     *MAKERS,
 )
 """The uses that have a counterpart in parts, or are not uses of an optimizer."""
@@ -47,8 +45,6 @@ class Index:
 class Group:
     """Optimizers that migrate together, with all that holds one of them and all that uses one.
 
-    `counts` says whether the number of steps is read.
-
     Raises:
       Unproven: if one of them is kept, used or passed on in a way that has no counterpart in parts.
     """
@@ -64,32 +60,31 @@ class Group:
         self.results = results
         self.facts = stepping.facts
         self.origins = stepping.origins
-        self.counted = self.facts.of(Steps)
         self.members = {*members}
         self.optimizers = [obj for obj in members if obj.kind == "optimizer"]
-        self.removed = results.removed(members)
+        removed = results.removed(members)
         self.uses = [
             use
             for use in self.facts.uses
-            if use.node not in self.removed and self.members & {*use.objects}
+            if use.node not in removed and self.members & {*use.objects}
         ]
-        self._check_uses()
         self.makers: dict[ast.expr, Use] = {}
         for use in self.uses:
+            self._check_use(use)
             if use.kind in MAKERS and use.call is not None:
                 self.makers[use.call] = use
-        self.counts = any(use.kind == "state.step" for use in self.uses)
+        if not all(map(self.facts.legacy.definitions, self.optimizers)):
+            raise Unproven("the place that makes it is not in view")
         self.expressions: dict[ast.expr, Unit] = {}
         for obj in self.optimizers:
             for unit, node in index.holders[obj]:
-                if node not in self.removed:
+                if node not in removed:
                     self.expressions[node] = unit
         self.variables: dict[Variable, None] = {}
         for node, unit in self.expressions.items():
-            self._check_alone(node, unit)
             self._note_variables(node, unit)
         for variable in self.variables:
-            self._check(variable)
+            self._check(variable, removed)
 
     def where(self, node: ast.AST, unit: Unit) -> str | Location:
         """What a message calls a scope: a function by its name, others by their place."""
@@ -97,31 +92,20 @@ class Group:
             return f"`{node.name}`"
         return unit.location(getattr(node, "lineno", 1))
 
-    def _check_uses(self) -> None:
-        """Refuse uses that have no counterpart in parts."""
-        for use in self.uses:
-            if use.kind not in KNOWN:
-                raise Unproven("`.{}` is used at {}", use.name, use.location)
-            if use.kind in MAKERS and use.call is None:
-                raise Unproven("`{}` is passed on at {}", use.name, use.location)
-        if not all(map(self.facts.legacy.definitions, self.optimizers)):
-            raise Unproven("the place that makes it is not in view")
-
-    def _check_alone(self, node: ast.expr, unit: Unit) -> None:
-        """Refuse an expression that may be something else than an optimizer of the group."""
-        for item in self.facts.objects(node):
-            match item:
-                case LegacyObject() if item in self.members:
-                    continue
-                # jax.device_put(optimizer)
-                case Result(name=name) if name in PYTREES:
-                    continue
-            where = unit.location(node.lineno)
-            raise Unproven("something else may be in its place at {}", where)
+    def _check_use(self, use: Use) -> None:
+        """Refuse a use that has no counterpart in parts."""
+        if use.kind in ("stored", "restored"):
+            raise Unproven("it is {} at {}", use.kind, use.location)
+        if use.kind not in KNOWN:
+            raise Unproven("`.{}` is used at {}", use.name, use.location)
+        if use.kind in MAKERS and use.call is None:
+            raise Unproven("`{}` is passed on at {}", use.name, use.location)
 
     def _note_variables(self, node: ast.expr, unit: Unit) -> None:
         """Note the variables that an optimizer is read from or assigned to."""
         where = unit.location(node.lineno)
+        if not self.members.issuperset(self.facts.objects(node)):
+            raise Unproven("something else may be in its place at {}", where)
         if isinstance(node, ast.Name):
             variable = self.origins.variable(node)
             if variable is None:
@@ -143,11 +127,11 @@ class Group:
         assert scope is not None
         return Variable(scope, name.id)
 
-    def _check(self, variable: Variable) -> None:
+    def _check(self, variable: Variable, removed: set[ast.AST]) -> None:
         """Refuse a variable that is set or read in a way that has no counterpart."""
         unit = variable.unit
         for load in self.origins.loads(variable):
-            if load not in self.expressions and load not in self.removed:
+            if load not in self.expressions and load not in removed:
                 where = unit.location(load.lineno)
                 raise Unproven("nothing tells what `{}` is at {}", variable.name, where)
         stores = self.origins.stores(variable)
@@ -183,10 +167,7 @@ class Group:
         functions = [function.node for function in functions_in(items)]
         return functions if len(functions) == len(items) else []
 
-    def is_of_pytrees(self, call: ast.AST) -> bool:
-        """Whether this is a call of something that takes and gives any pytree."""
-        items = (
-            list(self.facts.objects(call.func)) if isinstance(call, ast.Call) else []
-        )
-        names = {item.name if isinstance(item, External) else "" for item in items}
-        return bool(items) and names <= PYTREES | CONTROL
+    def is_loop(self, call: ast.AST) -> bool:
+        """Whether this is a loop or branch of JAX, which carries any pytree."""
+        names = self.facts.externals(call.func) if isinstance(call, ast.Call) else []
+        return bool(names) and CONTROL.issuperset(names)

@@ -1,35 +1,28 @@
-"""What functions take and return once an optimizer is in parts, and what JAX makes of them."""
+"""What functions take and return once an optimizer is in parts."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from codemods.analysis.origins import (
     Binding,
-    FunctionNode,
     PassedArgument,
     Variable,
     function_of,
 )
-from codemods.dataflow.program import functions_in
 from codemods.functional.group import Group
 from codemods.idioms import Unproven
 from codemods.inference.binding import parameters_of
 from codemods.sources.modules import Unit
-from codemods.vocabulary import CONTROL, JIT, MAP_OVER_AXES, REMATERIALIZE
-
-PARTIAL = "functools.partial"
-PLAIN = MAP_OVER_AXES | REMATERIALIZE | {JIT, PARTIAL}
-"""What may be made of a function that gets several parameters for one."""
+from codemods.vocabulary import JIT
 
 POSITIONS = (
-    *("donate_argnums", "static_argnums", "static_broadcasted_argnums", "in_axes"),
-    *("donate_argnames", "static_argnames"),
+    *("donate_argnums", "static_argnums", "donate_argnames", "static_argnames"),
+    None,
 )
-"""Arguments that say of which parameters something holds."""
+"""Arguments of `jax.jit` that say of which parameters something holds."""
 
 
 @dataclass(eq=False)
@@ -41,7 +34,7 @@ class Interface:
     returns, each with the tuple around it, if there is one.
     """
 
-    node: FunctionNode
+    node: ast.FunctionDef
     unit: Unit
     bindings: list[Binding] | None
     split: list[Variable] = field(default_factory=list)
@@ -49,9 +42,12 @@ class Interface:
     returns: list[tuple[ast.expr, ast.Tuple | None]] = field(default_factory=list)
 
     @property
-    def gives_it_alone(self) -> bool:
-        """Whether it returns an optimizer and nothing else."""
-        return all(around is None for _, around in self.returns)
+    def is_flat(self) -> bool:
+        """Whether it returns the parts as elements of a tuple with others.
+
+        `optimizer, loss = train_step(…)` becomes `params, opt_state, loss = train_step(…)`.
+        """
+        return bool(self.bindings) and any(around for _, around in self.returns)
 
 
 class Interfaces:
@@ -79,7 +75,7 @@ class Interfaces:
         for interface in self.found.values():
             self._check_returns(interface)
 
-    def of(self, node: FunctionNode, unit: Unit) -> Interface:
+    def of(self, node: ast.FunctionDef, unit: Unit) -> Interface:
         """The interface of a function, new if none is known."""
         if node not in self.found:
             self.found[node] = Interface(node, unit, self.origins.bindings(node))
@@ -88,21 +84,27 @@ class Interfaces:
     def _take(self, variable: Variable) -> None:
         """Note a parameter that is an optimizer, and the arguments for it."""
         node, unit = variable.scope.node, variable.unit
-        assert isinstance(node, FunctionNode)
-        interface = self.of(node, unit)
         where = self.group.where(node, unit)
-        if variable.name not in [one.arg for one in parameters_of(node.args)]:
+        if not isinstance(node, ast.FunctionDef):
+            raise Unproven("{} is no plain function", where)
+        interface = self.of(node, unit)
+        annotations = {one.arg: one.annotation for one in parameters_of(node.args)}
+        if variable.name not in annotations:
             raise Unproven("{} takes any arguments", where)
+        if annotations[variable.name] is not None:
+            raise Unproven("a parameter of {} is annotated", where)
         # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
-            if not self._is_called_by_jax(node) or isinstance(node, ast.Lambda):
+            sites = [site.node for site, _ in self.origins.calls(node)]
+            is_of_loops = bool(sites) and all(map(self.group.is_loop, sites))
+            if not is_of_loops:
                 raise Unproven("not every call of {} is in view", where)
             interface.whole.append(variable)
             return
         # a name that is bound to several functions
         if not self.origins.are_its_own(node, interface.bindings):
             raise Unproven("a call of {} may be one of another function", where)
-        self._check_wrappers(interface)
+        self.jitted(interface)
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
             # train_step(None, batch), or one of the default
@@ -112,129 +114,88 @@ class Interfaces:
             self.arguments[argument.value].append((variable, argument))
         interface.split.append(variable)
 
-    def _is_called_by_jax(self, node: FunctionNode) -> bool:
-        """Whether all calls of a function are made by a loop of JAX."""
-        sites = [site.node for site, _ in self.origins.calls(node)]
-        calls = [site for site in sites if isinstance(site, ast.Call)]
-        is_of_loops = all(
-            self.group.facts.externals(call.func)
-            and CONTROL.issuperset(self.group.facts.externals(call.func))
-            for call in calls
-        )
-        return bool(sites) and len(calls) == len(sites) and is_of_loops
-
     def _give(self, node: ast.expr, unit: Unit) -> None:
         """Note where an optimizer is returned."""
         outer, around = unit.parents[node], None
         # return optimizer, loss
         if isinstance(outer, ast.Tuple):
             around, outer = outer, unit.parents[outer]
-        # lambda params: create_optimizer(params)
-        function: ast.AST | None = outer
-        if isinstance(outer, ast.Return):
-            function = function_of(unit, outer)
-        if isinstance(function, FunctionNode):
+        function = function_of(unit, outer) if isinstance(outer, ast.Return) else None
+        if isinstance(function, ast.FunctionDef):
             self.of(function, unit).returns.append((node, around))
 
     def _check_returns(self, interface: Interface) -> None:
-        """Refuse a function that returns an optimizer in one branch alone."""
+        """Refuse a function that gives an optimizer in one branch alone, or not taken apart."""
         unit, node = interface.unit, interface.node
-        alone = {around is None for _, around in interface.returns}
+        where = self.group.where(node, unit)
+        shapes = {
+            (len(around.elts), around.elts.index(one)) if around else None
+            for one, around in interface.returns
+        }
         known = {unit.parents[around or one] for one, around in interface.returns}
         others = (inner for inner in ast.walk(node) if isinstance(inner, ast.Return))
         is_mixed = any(
             inner not in known and function_of(unit, inner) is node for inner in others
         )
-        if len(alone) > 1 or (known and is_mixed):
-            raise Unproven("{} returns other things, too", self.group.where(node, unit))
-
-    # Tuples in which the parts are elements of their own
-
-    def is_flat(self, interface: Interface) -> bool:
-        """Whether each call unpacks the tuple that a function returns at once.
-
-        `optimizer, loss = train_step(…)` becomes `params, opt_state, loss = train_step(…)`.
-        """
-        arounds = [around for _, around in interface.returns]
-        sizes = {len(around.elts) for around in arounds if around is not None}
-        places = {
-            around.elts.index(node)
-            for node, around in interface.returns
-            if around is not None
-        }
-        if None in arounds or len(sizes) != 1 or len(places) != 1:
-            return False
-        # -> tuple[optim.Optimizer, jax.Array], and what says so in other words
-        node = interface.node
-        if not isinstance(node, ast.FunctionDef) or node.returns is not None:
-            return False
-        calls = [(one.unit, one.call) for one in interface.bindings or ()]
-        [size] = sizes
-        return bool(calls) and all(
-            self._unpacks(unit, call, size)
-            and self.group.functions(call) == [interface.node]
-            for unit, call in calls
-        )
-
-    @staticmethod
-    def _unpacks(unit: Unit, call: ast.Call, size: int) -> bool:
-        match unit.parents[call]:
-            # train_step(optimizer, batch), whose result is dropped
-            case ast.Expr():
-                return True
-            case ast.Assign(targets=[ast.Tuple(elts=elements)]):
-                starred = any(isinstance(one, ast.Starred) for one in elements)
-                return len(elements) == size and not starred
-        return False
+        if len(shapes) > 1 or (known and is_mixed):
+            raise Unproven("{} returns other things, too", where)
+        for binding in interface.bindings or () if interface.is_flat else ():
+            statement = binding.unit.parents[binding.call]
+            [(size, _)] = filter(None, shapes)
+            is_its_own = self.group.functions(binding.call) == [node]
+            if not is_its_own or not _unpacks(statement, size):
+                at = binding.unit.location(binding.call.lineno)
+                raise Unproven("what {} returns is not taken apart at {}", where, at)
 
     def is_flat_call(self, node: ast.AST) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
         functions = self.group.functions(node) if isinstance(node, ast.Call) else []
-        found = [self.found[one] for one in functions if one in self.found]
-        return bool(found) and all(map(self.is_flat, found))
+        return any(one in self.found and self.found[one].is_flat for one in functions)
 
     # What JAX makes of functions
 
-    def wrappers(self, interface: Interface) -> Iterator[tuple[Unit, ast.expr]]:
-        """The calls that wrap a function, as `jax.jit(train_step)`, and its decorators."""
-        for decorator in getattr(interface.node, "decorator_list", ()):
-            yield interface.unit, decorator
-        for unit, call in self.group.facts.flow.reading.calls:
-            if call.args and self.wrapper(call):
-                functions = functions_in(self.group.facts.objects(call.args[0]))
-                if any(one.node is interface.node for one in functions):
-                    yield unit, call
+    def jitted(self, interface: Interface) -> list[tuple[Unit, ast.expr]]:
+        """The calls and decorators that compile a function.
 
-    def wrapper(self, node: ast.expr) -> str:
-        """The full name of what wraps a function; empty for anything else.
-
-        It is `jax.jit` for that itself, `jax.jit(f)` and `functools.partial(jax.jit, …)`.
+        Raises:
+          Unproven: if it goes anywhere else, or if its parameters are told by positions or names.
         """
-        if isinstance(node, ast.Call):
-            name = self.wrapper(node.func)
-            if name == PARTIAL and node.args:
-                return self.wrapper(node.args[0]) or name
-            return name
-        names = self.group.facts.externals(node)
-        return next(
-            (one for one in names if one == PARTIAL or one.startswith("jax.")), ""
-        )
+        node, unit = interface.node, interface.unit
+        found = [(unit, one) for one in node.decorator_list]
+        for place, reference in self.origins.references(node):
+            parent = place.parents[reference]
+            if isinstance(parent, ast.Call) and parent.args[:1] == [reference]:
+                found.append((place, parent))
+            # train_step(optimizer, batch)
+            elif getattr(parent, "func", None) is not reference:
+                where = self.group.where(node, unit)
+                at = place.location(reference.lineno)
+                raise Unproven("{} is handed on at {}", where, at)
+        for place, wrapper in found:
+            if not self._compiles(wrapper):
+                at = place.location(wrapper.lineno)
+                raise Unproven("its parameters go through something else at {}", at)
+        return found
 
-    def _check_wrappers(self, interface: Interface) -> None:
-        """Refuse what is told by their positions or names of which parameters something holds."""
-        for unit, wrapper in self.wrappers(interface):
-            name = self.wrapper(wrapper)
-            words: set[str | None] = set()
-            by_position = 0
-            if isinstance(wrapper, ast.Call):
-                words = {word.arg for word in wrapper.keywords}
-                by_position = len(wrapper.args)
-            is_told = not words.isdisjoint((None, *POSITIONS))
-            # jax.vmap(train_step, (0, None))
-            if name != PARTIAL and by_position > 1:
-                is_told = True
-            if name not in PLAIN or is_told:
-                where = unit.location(wrapper.lineno)
-                raise Unproven(
-                    "its parameters are told by positions or names at {}", where
-                )
+    def _compiles(self, node: ast.expr) -> bool:
+        """Whether this is `jax.jit`, or a call of it that says nothing of single parameters."""
+        externals = self.group.facts.externals
+        if isinstance(node, ast.Call):
+            words = {word.arg for word in node.keywords}
+            # functools.partial(jax.jit, inline=True)
+            is_partial = externals(node.func) == ["functools.partial"] and node.args
+            node = node.args[0] if is_partial else node.func
+            if not words.isdisjoint(POSITIONS):
+                return False
+        return externals(node) == [JIT]
+
+
+def _unpacks(statement: ast.AST, size: int) -> bool:
+    """Whether a statement takes a tuple apart, or drops what a call gives."""
+    match statement:
+        case ast.Expr():
+            return True
+        case ast.Assign(targets=[ast.Tuple(elts=elements)]):
+            starred = any(isinstance(one, ast.Starred) for one in elements)
+            return len(elements) == size and not starred
+    return False

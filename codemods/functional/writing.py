@@ -3,55 +3,69 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, field
 
-from codemods.analysis.origins import FunctionNode, Variable, function_of
-from codemods.analysis.uses import Use, owner_of_state
+from codemods.analysis.origins import Variable, function_of
+from codemods.analysis.uses import Use
 from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface, Interfaces
-from codemods.functional.making import Lines, Making
-from codemods.functional.names import Names, Parts
+from codemods.functional.names import UPDATES, Names, Parts
 from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.inference.binding import parameters_of, values_of
+from codemods.idioms.overrides import Overrides
+from codemods.inference.binding import arguments_of, values_of
+from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import (
     ChangeArguments,
     ChangeParameters,
     Edit,
     Replace,
-    SplitParameter,
+    ReplaceStatement,
 )
-from codemods.sources.modules import Unit
+from codemods.sources.modules import Span, Unit
 
-TRANSFORMATION = "{optax}.GradientTransformation"
-TYPES = ("{optax}.Params", "{optax}.OptState", "{jax}.Array")
-TEXTS = ("the parameters.", "the optimizer's state.", "the number of steps taken.")
-"""What a docstring says of the parts."""
+
+@dataclass
+class Lines:
+    """Templates of statements in the place of one, and the pieces of source that they have."""
+
+    unit: Unit
+    templates: list[str] = field(default_factory=list)
+    holes: list[tuple[str, Span]] = field(default_factory=list)
+
+    def hole(self, node: ast.expr) -> str:
+        """A hole for a piece of source."""
+        name = f"piece_{len(self.holes)}"
+        self.holes.append((name, self.unit.span(node)))
+        return f"{{{name}}}"
+
+    def instead_of(self, statement: ast.stmt) -> ReplaceStatement:
+        """The edit that puts them in the place of a statement."""
+        span = self.unit.span(statement)
+        return ReplaceStatement(span, tuple(self.templates), tuple(self.holes))
 
 
 class Draft:
     """All changes for a group.
 
-    `outcomes` are those at uses of the optimizers, None where the use is within another change, and
-    `edits` those elsewhere, with those `before`: of other groups, and of other idioms.
+    `outcomes` are those at uses of the optimizers, and `edits` those elsewhere.
     """
 
-    def __init__(
-        self, group: Group, interfaces: Interfaces, names: Names, edits: Edits
-    ) -> None:
+    def __init__(self, group: Group, names: Names, edits: Edits) -> None:
         self.group = group
         self.origins = group.origins
-        self.interfaces = interfaces
+        self.interfaces = Interfaces(group)
         self.names = names
         self.edits = edits
-        self.before = Edits(edits)
         self.parts = {
             variable: names.parts(variable, group) for variable in group.variables
         }
-        self.transformations = Transformations(group, interfaces, names, edits)
-        self.making = Making(group, names, self.transformations)
-        self.outcomes: dict[ast.AST, Edit | None] = {}
+        self.transformations = Transformations(group, self.interfaces, names, edits)
+        self.outcomes: dict[ast.AST, Edit] = {}
+        self.removed: set[ast.AST] = set()
         self._done: set[ast.AST] = set()
+        self._updates: dict[ast.AST, str] = {}
 
     def write(self) -> None:
         """Write all changes for a group; whatever has no counterpart in parts raises `Unproven`."""
@@ -60,8 +74,9 @@ class Draft:
         for use in group.uses:
             if use.kind == "optimizer.apply_gradient":
                 self.transformations.at(use.node, use.unit)
-        for use in group.uses:
-            self._read(use)
+            elif use.kind == "optimizer.target":
+                params = self._of(use.owner, use).params
+                self.outcomes[use.node] = Replace(use.span, params)
         for node, unit in group.expressions.items():
             if isinstance(node, ast.Call):
                 self._call(node, unit)
@@ -85,26 +100,6 @@ class Draft:
         self._done.add(owner)
         return self.parts[variable]
 
-    # What is read of an optimizer
-
-    def _read(self, use: Use) -> None:
-        """What becomes of `optimizer.target`, `optimizer.state.step`, and of an annotation."""
-        # optimizer.state, within optimizer.state.step
-        if use.kind == "optimizer.state":
-            self.outcomes[use.node] = None
-        elif use.kind == "annotation":
-            self.outcomes[use.node] = self._annotation(use)
-        elif use.kind == "optimizer.target":
-            self._part(use, use.owner, 0, "%s")
-        elif use.kind == "state.step":
-            owner = owner_of_state(use.owner) or use.owner
-            self._part(use, owner, 2, self.group.counted.read(use, owner, "%s"))
-
-    def _part(self, use: Use, owner: ast.expr, index: int, around: str) -> None:
-        """A read of one part."""
-        text = around % self._of(owner, use).names[index]
-        self.outcomes[use.node] = Replace(use.span, text)
-
     # Calls that give an optimizer
 
     def _call(self, node: ast.Call, unit: Unit) -> None:
@@ -115,7 +110,9 @@ class Draft:
         statement = unit.parents[around]
         # optimizer = optimizer.apply_gradient(grads)
         if use is not None and isinstance(parent, ast.Assign):
-            lines = self._made(use, node, self._target(parent, node))
+            [target] = parent.targets
+            assert isinstance(target, ast.Name)
+            lines = self._made(use, node, self.parts[self.group.target(target, node)])
             self._done.add(parent)
             self.outcomes[use.node] = lines.instead_of(parent)
         # return optimizer.apply_gradient(grads), loss
@@ -123,42 +120,21 @@ class Draft:
             self.outcomes[use.node] = self._returned(use, node, around, statement)
         elif use is not None:
             raise Unproven("it is made or changed at {}, within something else", where)
-        elif not self._stays(node, around, statement, unit):
+        elif not self._stays(node, parent, unit):
             raise Unproven("what a call gives is handed on at once at {}", where)
 
-    def _stays(
-        self, node: ast.Call, around: ast.expr, statement: ast.AST, unit: Unit
-    ) -> bool:
+    def _stays(self, node: ast.Call, parent: ast.AST, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
         functions = self.group.functions(node)
         is_known = functions and all(one in self.interfaces.found for one in functions)
-        if not is_known and not self.group.is_of_pytrees(node):
+        if not is_known and not self.group.is_loop(node):
             where = unit.location(node.lineno)
             raise Unproven("it is handed to something else at {}", where)
-        function = function_of(unit, node)
-        if isinstance(statement, ast.Return) and function is not None:
-            # return create_optimizer(params), 1
-            if around is not node:
-                interface = self.interfaces.of(function, unit)
-                return not self.interfaces.is_flat(interface)
-            # return create_optimizer(params), which returns its transformation, too
-            gives = function in self.transformations.given
+        # return create_optimizer(params), which returns its transformation, too
+        if isinstance(parent, ast.Return):
+            gives = function_of(unit, node) in self.transformations.given
             return gives == (node in self.transformations.received)
-        is_whole = isinstance(unit.parents[node], ast.Assign | ast.Lambda | ast.Expr)
-        return is_whole or self._is_inside(node, unit)
-
-    def _target(self, statement: ast.Assign, value: ast.expr) -> Parts:
-        """The parts of the variable that an assignment of an optimizer sets."""
-        [target] = statement.targets
-        assert isinstance(target, ast.Name)
-        return self.parts[self.group.target(target, value)]
-
-    def _made(self, use: Use, node: ast.Call, new: Parts) -> Lines:
-        """The statements that set parts to what a call makes."""
-        old = None
-        if use.kind != "definition.create":
-            old = self._of(use.owner, use)
-        return self.making.lines(use, node, old, new)
+        return isinstance(parent, ast.Assign | ast.Expr)
 
     def _returned(
         self, use: Use, node: ast.Call, around: ast.expr, statement: ast.Return
@@ -191,21 +167,73 @@ class Draft:
         text = self._text(node, around, parts, unit)
         texts = [text if one is node else lines.hole(one) for one in elements]
         lines.templates.append(f"return {', '.join(texts)}")
-        if statement in self._done:
+        # return g.apply_gradient(x), d.apply_gradient(y)
+        if (statement, "return") in self.names.given:
             raise Unproven("two optimizers are returned at {}", where)
-        self._done.add(statement)
+        self.names.given.add((statement, "return"))
         return lines.instead_of(statement)
 
     def _text(self, node: ast.expr, around: ast.expr, parts: Parts, unit: Unit) -> str:
         """What a function returns for an optimizer, alone or within a tuple."""
         function = function_of(unit, node)
-        assert function is not None
+        if not isinstance(function, ast.FunctionDef):
+            where = unit.location(node.lineno)
+            raise Unproven("it is returned at {} from no plain function", where)
         interface = self.interfaces.of(function, unit)
-        if around is not node and not self.interfaces.is_flat(interface):
-            return parts.nested
+        if around is not node and not interface.is_flat:
+            return f"({parts})"
         if function not in self.transformations.given:
-            return parts.flat
-        return f"{self.transformations.at(node, unit)}, {parts.flat}"
+            return str(parts)
+        return f"{self.transformations.at(node, unit)}, {parts}"
+
+    # Statements that set the parts
+
+    def _made(self, use: Use, call: ast.Call, new: Parts) -> Lines:
+        """The statements that set parts to what a call makes."""
+        lines = Lines(use.unit)
+        if use.kind == "definition.create":
+            self._create(use, call, new, lines)
+        else:
+            self._step(use, call, new, lines)
+        return lines
+
+    def _create(self, use: Use, call: ast.Call, parts: Parts, lines: Lines) -> None:
+        """`optimizer = definition.create(params)`."""
+        given = arguments_of(CREATE, call) or {}
+        if given.keys() != {"target"} or not isinstance(use.node, ast.Attribute):
+            raise Unproven("it is not made plainly at {}", use.location)
+        definition, value = lines.hole(use.node.value), given["target"]
+        # tx = optax.adam(1e-3)
+        if name := self.transformations.made.get(call):
+            lines.templates.append(f"{name} = {definition}")
+            definition = name
+        # definition.create(params) needs no `params = params`
+        if not isinstance(value, ast.Name) or value.id != parts.params:
+            lines.templates.append(f"{parts.params} = {lines.hole(value)}")
+        made = f"{parts.opt_state} = {definition}.init({parts.params})"
+        lines.templates.append(made)
+
+    def _step(self, use: Use, call: ast.Call, new: Parts, lines: Lines) -> None:
+        """`optimizer = optimizer.apply_gradient(grads)`."""
+        old, where = self._of(use.owner, use), use.location
+        gradients = self.group.stepping.gradients(use)
+        overrides = self.group.results[Overrides]
+        if gradients is None:
+            raise Unproven("it is not known what its gradients are at {}", where)
+        if overrides.of(use) or overrides.keeps_rate(use):
+            raise Unproven("hyperparameters are set, as at {}", where)
+        scope = self.group.facts.scope(call).function
+        if scope.node not in self._updates:
+            here = Variable(scope, "optimizer")
+            name = self.names.beside(here, UPDATES, self.group)
+            self._updates[scope.node] = name
+        updates = self._updates[scope.node]
+        tx = self.transformations.at(call, use.unit)
+        given = f"{lines.hole(gradients)}, {old.opt_state}, {old.params}"
+        lines.templates += (
+            f"{updates}, {new.opt_state} = {tx}.update({given})",
+            f"{new.params} = {{optax}}.apply_updates({old.params}, {updates})",
+        )
 
     # Names
 
@@ -213,137 +241,62 @@ class Draft:
         """An optimizer that is passed on by its name."""
         variable, parent = self.origins.variable(node), unit.parents[node]
         assert variable is not None
-        parts = self.parts[variable]
+        parts, outer = self.parts[variable], unit.parents[parent]
         # train_step(optimizer, batch)
         if node in self.interfaces.arguments:
             self._argument(node, parts)
-        # return optimizer, loss
-        elif isinstance(parent, ast.Tuple) and isinstance(
-            unit.parents[parent], ast.Return
+        # return optimizer, or return optimizer, loss
+        elif isinstance(parent, ast.Return) or (
+            isinstance(parent, ast.Tuple) and isinstance(outer, ast.Return)
         ):
-            self._element(node, parent, unit, self._text(node, parent, parts, unit))
-        elif isinstance(parent, ast.Return):
-            self.edits.replace(node, unit, self._text(node, node, parts, unit))
+            around = node if isinstance(parent, ast.Return) else parent
+            self.edits.replace(node, unit, self._text(node, around, parts, unit))
         # yield optimizer, or best = optimizer
         elif isinstance(parent, ast.Yield | ast.Assign):
-            self.edits.replace(node, unit, parts.flat)
+            self.edits.replace(node, unit, str(parts))
         # jax.lax.scan(step, optimizer, batches), or carry = (optimizer, other)
-        elif self._is_inside(node, unit):
-            self.edits.replace(node, unit, parts.nested)
+        elif isinstance(parent, ast.Tuple) or self.group.is_loop(parent):
+            self.edits.replace(node, unit, f"({parts})")
         else:
             where = unit.location(node.lineno)
             raise Unproven("it is handed to something else at {}", where)
 
-    def _is_inside(self, node: ast.expr, unit: Unit) -> bool:
-        """Whether an optimizer is inside a tuple or the like, or an argument that is any pytree."""
-        parent = unit.parents[node]
-        if isinstance(parent, ast.Tuple | ast.List | ast.Dict):
-            return True
-        # save_checkpoint(path, target=optimizer)
-        call = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
-        return isinstance(call, ast.Call) and self.group.is_of_pytrees(call)
-
     def _argument(self, node: ast.Name, parts: Parts) -> None:
         """Give the parts as arguments of their own."""
         for variable, argument in self.interfaces.arguments[node]:
-            call, keywords = argument.call, ("",) * len(parts.names)
+            call, own = argument.call, Parts("", "")
             # train_step(optimizer=g_optimizer): by the names of the parameter's own parts
             if argument.keyword is not None:
-                keywords = self.parts[variable].names
-            several = tuple(zip(keywords, parts.names, strict=True))
+                own = self.parts[variable]
+            several = ((own.params, parts.params), (own.opt_state, parts.opt_state))
             spread = ((values_of(call).index(node), several),)
             change = ChangeArguments(argument.unit.span(call), spread=spread)
             self.edits.put(call, argument.unit, change)
 
-    def _element(
-        self, node: ast.expr, around: ast.Tuple, unit: Unit, text: str
-    ) -> None:
-        """Put the parts in the place of an element of a tuple, which is written anew for that."""
-        if text.startswith("("):
-            self.edits.replace(node, unit, text)
-            return
-        lines = Lines(unit)
-        texts = [text if one is node else lines.hole(one) for one in around.elts]
-        edit = Replace(unit.span(around), ", ".join(texts), tuple(lines.holes))
-        self.edits.put(around, unit, edit)
-
     def _store(self, store: ast.Name, variable: Variable) -> None:
         """A variable that an optimizer is assigned to."""
         unit, parts = variable.unit, self.parts[variable]
-        outer: ast.AST = store
-        while isinstance(parent := unit.parents[outer], ast.Tuple):
-            outer = parent
-        assert isinstance(parent, ast.Assign)
-        if parent in self._done:
+        around = outer = unit.parents[store]
+        while isinstance(outer, ast.Tuple):
+            outer = unit.parents[outer]
+        assert isinstance(outer, ast.Assign)
+        if outer in self._done:
             return
-        name = self.transformations.received.get(parent.value)
-        flat = f"{name}, {parts.flat}" if name else parts.flat
+        is_flat = around in outer.targets and self.interfaces.is_flat_call(outer.value)
+        text = str(parts) if around is outer or is_flat else f"({parts})"
         # optimizer = create_optimizer(params)
-        if outer is store:
-            self.edits.replace(store, unit, flat)
-            return
-        around = unit.parents[store]
-        assert isinstance(around, ast.Tuple)
-        # optimizer, loss = train_step(optimizer, batch)
-        is_flat = around is outer and self.interfaces.is_flat_call(parent.value)
-        self._element(store, around, unit, flat if is_flat else parts.nested)
-
-    # Signatures
+        name = self.transformations.received.get(outer.value)
+        self.edits.replace(store, unit, f"{name}, {text}" if name else text)
 
     def _signature(self, interface: Interface) -> None:
         """Change the parameters of a function."""
-        node, unit = interface.node, interface.unit
-        split = tuple(self._split(one, node, unit) for one in interface.split)
-        # a carry of `jax.lax.scan` stays one parameter, and is unpacked in the first line
-        unpacked = tuple(
-            f"{self.parts[variable].flat} = {variable.name}"
-            for variable in interface.whole
+        split = tuple(
+            (one.name, (self.parts[one].params, self.parts[one].opt_state))
+            for one in interface.split
         )
+        # a carry of `jax.lax.scan` stays one parameter, and is unpacked in the first line
+        unpacked = tuple(f"{self.parts[one]} = {one.name}" for one in interface.whole)
         if split or unpacked:
+            node, unit = interface.node, interface.unit
             change = ChangeParameters(unit.span(node), split=split, unpacked=unpacked)
             self.edits.put(node, unit, change)
-
-    def _split(
-        self, variable: Variable, node: FunctionNode, unit: Unit
-    ) -> SplitParameter:
-        """The parameters in the place of one, with their annotations."""
-        names = self.parts[variable].names
-        annotation = _annotations(node)[variable.name]
-        types = TYPES if annotation is not None else ("",) * len(TYPES)
-        if annotation is not None and annotation not in self.outcomes:
-            raise Unproven(
-                "its annotation at {} is not the class itself",
-                unit.location(node.lineno),
-            )
-        taken = self.transformations.taken.get(node)
-        more = ((taken, "the gradient transformation."),) if taken else ()
-        described = (*zip(names, TEXTS, strict=False), *more)
-        parameters = tuple(zip(names, types, strict=False))
-        return SplitParameter(variable.name, parameters, described)
-
-    def _annotation(self, use: Use) -> Edit | None:
-        """What becomes of the class in an annotation: the types of the parts."""
-        # optimizer: "optim.Optimizer"
-        if isinstance(use.node, ast.Constant):
-            raise Unproven("a quoted annotation says what it is at {}", use.location)
-        around = use.unit.parents[use.node]
-        owner = use.unit.parents.get(around)
-        types = TYPES if self.group.counts else TYPES[:2]
-        # def train_step(optimizer: optim.Optimizer), whose parameters are written anew
-        if isinstance(around, ast.arg) and isinstance(owner, ast.arguments):
-            function = use.unit.parents[owner]
-            interface = self.interfaces.found.get(function)
-            split = interface.split if interface else ()
-            if around.arg in [variable.name for variable in split]:
-                return None
-        # def create(params) -> optim.Optimizer
-        given = self.transformations.given
-        if around in given and isinstance(around, ast.FunctionDef):
-            types = (TRANSFORMATION, *types)
-        elif not given.isdisjoint(use.unit.ancestors(use.node)):
-            raise Unproven("a nested annotation is at {}", use.location)
-        return Replace(use.span, f"tuple[{', '.join(types)}]")
-
-
-def _annotations(node: FunctionNode) -> dict[str, ast.expr | None]:
-    return {one.arg: one.annotation for one in parameters_of(node.args)}

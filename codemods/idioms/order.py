@@ -35,7 +35,7 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         """
         whole: Edit | None = edit
         # train_step(optimizer, rate), which loses one argument and gets another
-        if node in self:
+        if node in self and self[node] != (unit, edit):
             _, earlier = self[node]
             whole = earlier.merged(edit)
         if whole is None:

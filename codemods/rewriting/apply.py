@@ -317,7 +317,7 @@ class Applier(cst.CSTTransformer):
         edit = self.planned.at(ChangeParameters, start)
         if edit is None:
             return updated_node
-        updated_node = with_parameters(updated_node, edit, self.file.say)
+        updated_node = with_parameters(updated_node, edit)
         text = self.file.module.code_for_node(updated_node.params)
         self.applied.after[edit.span] = text
         return updated_node
@@ -330,7 +330,7 @@ class Applier(cst.CSTTransformer):
             return updated_node
         self.applied.after[edit.span] = ""
         # lambda optimizer, batch: …
-        params = changed(updated_node.params, edit, self.file.say)
+        params = changed(updated_node.params, edit)
         return updated_node.with_changes(params=params)
 
     def leave_ClassDef(

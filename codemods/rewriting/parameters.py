@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import libcst as cst
 
 from codemods.cst.comments import is_docstring
 from codemods.cst.spacing import NOTHING, SEPARATOR
-from codemods.rewriting.edits import ChangeParameters, SplitParameter
+from codemods.rewriting.edits import ChangeParameters
 
 
 def with_parameters(
-    function: cst.FunctionDef, edit: ChangeParameters, say: Callable[[str], str]
+    function: cst.FunctionDef, edit: ChangeParameters
 ) -> cst.FunctionDef:
-    """A function with other parameters, and a docstring that describes these.
-
-    `say` fills in the names of imported modules in the template of an annotation.
-    """
+    """A function with other parameters, and a docstring that describes none that is gone."""
     body = _beginning(_documented(function.body, edit), edit.unpacked)
-    return function.with_changes(params=changed(function.params, edit, say), body=body)
+    return function.with_changes(params=changed(function.params, edit), body=body)
 
 
-def changed(
-    parameters: cst.Parameters, edit: ChangeParameters, say: Callable[[str], str]
-) -> cst.Parameters:
+def changed(parameters: cst.Parameters, edit: ChangeParameters) -> cst.Parameters:
     """Other parameters for a function or a lambda."""
-    for split in edit.split:
-        parameters = _split(parameters, split, say)
+    for name, parts in edit.split:
+        parameters = _split(parameters, name, parts)
     for name in edit.dropped:
         parameters = _without(parameters, name)
     for name, annotation in edit.added:
@@ -38,22 +32,19 @@ def changed(
 
 
 def _split(
-    parameters: cst.Parameters, split: SplitParameter, say: Callable[[str], str]
+    parameters: cst.Parameters, name: str, parts: Sequence[str]
 ) -> cst.Parameters:
     """The parameters with several in the place of one."""
     changes = {}
     for field in ("params", "kwonly_params", "posonly_params"):
         found: list[cst.Param] = []
         for old in getattr(parameters, field):
-            is_split = old.name.value == split.name
-            found += _parts_of(old, split, say) if is_split else [old]
+            found += _parts_of(old, parts) if old.name.value == name else [old]
         changes[field] = found
     return parameters.with_changes(**changes)
 
 
-def _parts_of(
-    old: cst.Param, split: SplitParameter, say: Callable[[str], str]
-) -> list[cst.Param]:
+def _parts_of(old: cst.Param, names: Sequence[str]) -> list[cst.Param]:
     """Several parameters for one, laid out as that was."""
     comma = old.comma
     between: cst.Comma | cst.MaybeSentinel = SEPARATOR
@@ -62,10 +53,7 @@ def _parts_of(
         # one parameter a line stays one parameter a line
         if isinstance(after, cst.ParenthesizedWhitespace):
             between = comma
-    parts: list[cst.Param] = []
-    for name, text in split.parameters:
-        annotation = _annotation(say(text))
-        parts.append(cst.Param(cst.Name(name), annotation, comma=between))
+    parts = [cst.Param(cst.Name(name), comma=between) for name in names]
     last = parts[-1]
     parts[-1] = last.with_changes(
         comma=comma, whitespace_after_param=old.whitespace_after_param
@@ -155,8 +143,6 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
     """The body with a docstring that describes the parameters as they are now."""
-    if not (edit.dropped or edit.split):
-        return body
     if not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
     match body.body[0]:
@@ -165,27 +151,12 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
                 body=[cst.Expr(value=cst.SimpleString(value=value) as text) as only, *_]
             ) as first
         ):
-            for name in edit.dropped:
+            for name in (*edit.dropped, *(one for one, _ in edit.split)):
                 value = _entry(name).sub("", value, count=1)
-            for split in edit.split:
-                entries = partial(_entries, split)
-                value = _entry(split.name).sub(entries, value, count=1)
             expression = only.with_changes(value=text.with_changes(value=value))
             docstring = first.with_changes(body=[expression])
             return body.with_changes(body=[docstring, *body.body[1:]])
     return body
-
-
-def _entries(split: SplitParameter, match: re.Match[str]) -> str:
-    """What a docstring says of the parameters in the place of one."""
-    # `:param optimizer: …` of Sphinx, or `optimizer: …` of Google's style
-    start = match["indent"]
-    if match[0].lstrip().startswith(":param"):
-        start += ":param "
-    said = ""
-    for name, text in split.described:
-        said += f"{start}{name}: {text}\n"
-    return said
 
 
 def _entry(name: str) -> re.Pattern[str]:

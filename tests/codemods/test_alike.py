@@ -778,20 +778,6 @@ def test_the_type_of_the_step_of_an_optimizer_of_shapes(
     assert "str(shape.step.dtype)" in after
 
 
-@pytest.mark.parametrize("rate", thinned(RATES, *RATES_OF_EACH_TYPE))
-def test_a_rate_in_a_loop_has_that_type_among_parts_of_an_optimizer(
-    rate: str, x64: bool, legacy_wheel: object
-) -> None:
-    body = f"""
-def body(made, _):
-    return made.apply_gradient(gradients(made.target), learning_rate={rate}), None
-made = optim.Momentum().create({{"w": jnp.arange(3, dtype=jnp.result_type(float))}})
-made, _ = jax.lax.scan(body, made, jnp.arange(3))
-return made.target
-"""
-    assert "tx.update(" in assert_alike(text_of(body), Options(style="functional"))
-
-
 FIRST_RATES = {**RATES, "None": "None", "an array of whole numbers": "np.array(1)"}
 MADE = {
     "an optimizer": "optim.Momentum(rate, beta=0.5)",
@@ -808,7 +794,6 @@ MADE = {
 FORMS = {
     "alias": Options(),
     "chain": Options(form="chain"),
-    "functional": Options(style="functional"),
 }
 FIRST = {
     f"{form}: {made}, {rate}": (rate, made, FORMS[form])
@@ -816,13 +801,9 @@ FIRST = {
         *(("alias", "the class in a table", rate) for rate in FIRST_RATES),
         *(("alias", made, "None") for made in MADE),
         *(("chain", made, "a whole number of NumPy") for made in MADE),
-        *(("functional", "an optimizer", rate) for rate in FIRST_RATES),
     )
 }
-OTHERS = (
-    *(f"chain: {made}, a whole number of NumPy" for made in [*MADE][1:4]),
-    *(f"functional: an optimizer, {rate}" for rate in [*FIRST_RATES][:6]),
-)
+OTHERS = (*(f"chain: {made}, a whole number of NumPy" for made in [*MADE][1:4]),)
 """Those of another form or of another rate are of the same kind."""
 
 

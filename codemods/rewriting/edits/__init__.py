@@ -24,7 +24,6 @@ from codemods.rewriting.edits.statements import (
     MoveImport,
     MoveStatement,
     ReplaceStatement,
-    SplitParameter,
     StatementEdit,
     TakeBody,
 )
@@ -50,7 +49,6 @@ __all__ = [
     "ReplaceQuoted",
     "ReplaceStatement",
     "RewriteCall",
-    "SplitParameter",
     "StatementEdit",
     "TakeBody",
     "TakePart",

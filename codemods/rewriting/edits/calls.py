@@ -126,7 +126,10 @@ class ChangeArguments(Edit):
         return [inner for part in parts for inner in ast.walk(part)]
 
     def merged(self, other: Edit) -> Edit | None:
-        return joined(self, other)
+        both = joined(self, other)
+        names = [name for name, _ in both.added if name] if both else []
+        # jax.jit(both, static_argnames="g_tx"), which cannot get that again
+        return both if len(names) == len({*names}) else None
 
 
 def _call_at(span: Span, place: Place) -> ast.Call | None:

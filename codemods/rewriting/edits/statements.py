@@ -60,40 +60,18 @@ class MoveStatement(StatementEdit):
 
 
 @dataclass(frozen=True)
-class SplitParameter:
-    """Several parameters for one: their names with templates of annotations, which may be empty.
-
-    `described` has what a docstring that explains the old one says instead, by name.
-    """
-
-    name: str
-    parameters: tuple[tuple[str, str], ...]
-    described: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
 class ChangeParameters(StatementEdit):
     """Add, split or drop parameters of the function at `span`, in its docstring, too.
 
-    `added` has names with the source text of their annotations, which may be empty. `unpacked` are
-    the source texts of statements with which the body begins.
+    `added` has names with the source text of their annotations, which may be empty. `split` has
+    the names in the place of one. `unpacked` are the source texts of statements with which the
+    body begins.
     """
 
     added: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
-    split: tuple[SplitParameter, ...] = ()
+    split: tuple[tuple[str, tuple[str, ...]], ...] = ()
     unpacked: tuple[str, ...] = ()
-
-    def gone(self, place: Place) -> Iterable[ast.AST]:
-        # def train(optimizer: optim.Optimizer): a parameter that is split
-        if not isinstance(place.node, ast.FunctionDef):
-            return ()
-        names = {one.name for one in self.split}
-        gone: list[ast.AST] = []
-        for node in ast.walk(place.node.args):
-            if isinstance(node, ast.arg) and node.arg in names:
-                gone += ast.walk(node)
-        return gone
 
     def merged(self, other: Edit) -> Edit | None:
         return joined(self, other)
