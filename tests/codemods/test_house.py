@@ -58,6 +58,7 @@ class Walk:
 WALKS = [
     Walk("optimizer", "codemods/optimizers/yogi.py", "tests/codemods/optimizers/test_yogi.py"),
     Walk("rule", "codemods/rules/adagrad_checks.py", "tests/codemods/rules/test_adagrad_checks.py"),
+    Walk("construct", "codemods/rules/patched_adam.py", "tests/codemods/rules/test_patched_adam.py"),
     Walk(
         "idiom",
         "codemods/idioms/scaling.py",
@@ -106,6 +107,6 @@ def test_modules_work_and_all_that_lists_modules_knows_them(tmp_path: Path) -> N
     run(tmp_path, *pytest, *whole, *OF_EACH)
     run(tmp_path, "-c", PAGES)
     pages = [tmp_path / "docs" / name for name in ("optimizers", "rules")]
-    assert {"Yogi", "FO199", "FO599"} <= {
+    assert {"Yogi", "FO198", "FO199", "FO599"} <= {
         page.stem for folder in pages for page in folder.iterdir()
     }
