@@ -28,9 +28,9 @@ def unified_diff(
     return b"".join(_coloured(line) if colour else line for line in lines)
 
 
-def changed_lines(result: FileResult) -> tuple[int, int]:
-    """How many lines of a file are added, and how many removed."""
-    signs = [line[:1] for line in [*_lines(result)][2:]]
+def changed_lines(*results: FileResult) -> tuple[int, int]:
+    """How many lines of some files are added, and how many removed."""
+    signs = [line[:1] for one in results for line in [*_lines(one)][2:]]
     return signs.count(b"+"), signs.count(b"-")
 
 

@@ -82,8 +82,7 @@ def _lines(report: Report, proofs: Proofs) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     summary = report.summary
-    counts = [changed_lines(result) for result in report.changed]
-    added, removed = (sum(column) for column in zip((0, 0), *counts, strict=True))
+    added, removed = changed_lines(*report.changed)
     left = summary["sites"] - summary["rewritten"]
     sites = counted(summary["sites"], "place")
     done = f"{sites} rewritten" if not left else f"{left:,} of {sites} stay"

@@ -117,7 +117,7 @@ def test_the_page_of_a_run_that_writes(project: Path, run: Run) -> None:
     (project / "train.py").write_text(LEGACY)
     assert run("rewrite", "--html", "review.html", ".").exit_code == 0
     text = (project / "review.html").read_text()
-    assert "<strong>5 of 5 sites</strong> rewritten,\n1 file changed:" in text
+    assert "<strong>5 of 5 sites</strong> rewritten in 1 file, +7 −4 lines;" in text
     assert "would be" not in text
 
 
