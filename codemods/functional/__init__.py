@@ -58,10 +58,10 @@ def train_step(params, opt_state, batch, tx):
 
     def __init__(self, stepping: Stepping, results: Results) -> None:
         super().__init__(stepping, results)
-        names, index = Names(self.origins), Index(self.facts)
         is_wanted = stepping.options.style == "functional"
         if not is_wanted or stepping.options.partial:
             return
+        names, index = Names(self.origins), Index(self.facts)
         for members in self.facts.members.values():
             if all(obj.kind != "optimizer" for obj in members):
                 continue

@@ -102,13 +102,14 @@ def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
     reading = draft.facts.flow.reading
     # dataclasses.asdict(state)
     for unit, call in reading.calls:
-        is_given = any(_is_meant(draft, value) for value in values_of(call))
-        if is_given and not _is_blind(draft, call):
+        if not _is_blind(draft, call) and any(
+            _is_meant(draft, value) for value in values_of(call)
+        ):
             yield unit, call
     # state.__dict__
     known = {*draft.cls.scope.names, "replace"}
     for unit, node in reading.attributes:
-        if _is_meant(draft, node.value) and node.attr not in known:
+        if node.attr not in known and _is_meant(draft, node.value):
             yield unit, node
     # match state: case State(step, optimizer): …
     for unit in draft.facts.project.units:
