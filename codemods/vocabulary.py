@@ -124,7 +124,6 @@ CALL_WITH_OTHERS = frozenset((JIT, PMAP, "jax.vmap")) | SHAPES_OF
 CUSTOM_DERIVATIVES = full_names("jax", "custom_vjp custom_jvp")
 GRADIENT = frozenset(("jax.grad",))
 VALUE_AND_GRADIENT = frozenset(("jax.value_and_grad",))
-DIFFERENTIATE = GRADIENT | VALUE_AND_GRADIENT
 LINEARIZE = full_names("jax", "vjp linearize jvp")
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 
@@ -277,9 +276,7 @@ OTHER_OPTIMIZERS = ("jax.example_libraries.", "jax.experimental.")
 
 # Numbers
 
-ADD = _of_numbers("add") | {"operator.add"}
 SELECT = _of_numbers("where") | {"jax.lax.select"}
-IS_FINITE = _of_numbers("isfinite", "isnan", "is_finite")
 ROOT = _of_numbers("sqrt")
 SUM = _of_numbers("sum") | {"builtins.sum"}
 SQUARE = _of_numbers("square")

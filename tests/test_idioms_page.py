@@ -37,7 +37,7 @@ KEPT = """
 ## What stays as it is, and why
 
 optax has functions for four more things that training loops do by hand, but with another meaning. So these stay code around the
-step. The report says so at the step, with the location of the first three:
+step:
 
 - **Weight decay after the step**, `optimizer.replace(target=(1 - lr * decay) * optimizer.target)`, decays the result of the
   step. With the update `u`, that is `(1 - lr * decay) * (p + u)`; `optax.add_decayed_weights` computes

@@ -14,7 +14,6 @@ from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.inference.holders import unwrapped
 from codemods.inference.objects import Derivative, LegacyObject
-from codemods.model import Location
 from codemods.sources.modules import Unit
 from codemods.vocabulary import CONTROL
 
@@ -70,7 +69,9 @@ class Group:
         ]
         self.makers: dict[ast.expr, Use] = {}
         for use in self.uses:
-            self._check_use(use)
+            is_passed_on = use.kind in MAKERS and use.call is None
+            if use.kind not in KNOWN or is_passed_on:
+                raise no_counterpart(use.node, use.unit)
             if use.kind in MAKERS and use.call is not None:
                 self.makers[use.call] = use
         if not all(map(self.facts.legacy.definitions, self.optimizers)):
@@ -86,40 +87,21 @@ class Group:
         for variable in self.variables:
             self._check(variable, removed)
 
-    def where(self, node: ast.AST, unit: Unit) -> str | Location:
-        """What a message calls a scope: a function by its name, others by their place."""
-        if isinstance(node, ast.FunctionDef):
-            return f"`{node.name}`"
-        return unit.location(getattr(node, "lineno", 1))
-
-    def _check_use(self, use: Use) -> None:
-        """Refuse a use that has no counterpart in parts."""
-        if use.kind in ("stored", "restored"):
-            raise Unproven("it is {} at {}", use.kind, use.location)
-        if use.kind not in KNOWN:
-            raise Unproven("`.{}` is used at {}", use.name, use.location)
-        if use.kind in MAKERS and use.call is None:
-            raise Unproven("`{}` is passed on at {}", use.name, use.location)
-
     def _note_variables(self, node: ast.expr, unit: Unit) -> None:
         """Note the variables that an optimizer is read from or assigned to."""
-        where = unit.location(node.lineno)
-        if not self.members.issuperset(self.facts.objects(node)):
-            raise Unproven("something else may be in its place at {}", where)
-        if isinstance(node, ast.Name):
-            variable = self.origins.variable(node)
-            if variable is None:
-                raise Unproven("nothing tells what `{}` is at {}", node.id, where)
+        is_alone = self.members.issuperset(self.facts.objects(node))
+        variable = self.origins.variable(node)
+        # optimizers[0], or optimizer if optimizer else None
+        if not is_alone or not (variable or isinstance(node, ast.Call)):
+            raise no_counterpart(node, unit)
+        if variable is not None:
             self.variables[variable] = None
-        # optimizers[0], or train.optimizer
-        elif not isinstance(node, ast.Call):
-            raise Unproven("it is kept in something else at {}", where)
         match unit.parents[node]:
             case ast.Assign(targets=[ast.Name() as target]):
                 self.variables[self.target(target, node)] = None
             # state.optimizer = …, or best = optimizer = …
             case ast.Assign():
-                raise Unproven("it is kept in something else at {}", where)
+                raise no_counterpart(node, unit)
 
     def target(self, name: ast.Name, value: ast.expr) -> Variable:
         """The variable that an assignment of a value sets."""
@@ -129,21 +111,17 @@ class Group:
 
     def _check(self, variable: Variable, removed: set[ast.AST]) -> None:
         """Refuse a variable that is set or read in a way that has no counterpart."""
-        unit = variable.unit
+        unit, stores = variable.unit, self.origins.stores(variable)
         for load in self.origins.loads(variable):
             if load not in self.expressions and load not in removed:
-                where = unit.location(load.lineno)
-                raise Unproven("nothing tells what `{}` is at {}", variable.name, where)
-        stores = self.origins.stores(variable)
+                raise no_counterpart(load, unit)
         # nonlocal optimizer
         if not stores:
-            raise Unproven(f"`{variable.name}` is set from within another function")
+            raise no_counterpart(variable.scope.node, unit)
         for store in stores:
             # with make() as optimizer, or optimizer += 1
             if not isinstance(store, ast.arg) and not self._is_assigned(store, unit):
-                where = unit.location(getattr(store, "lineno", 1))
-                why = "`{}` is set in a way that has no counterpart at {}"
-                raise Unproven(why, variable.name, where)
+                raise no_counterpart(store, unit)
 
     def _is_assigned(self, store: ast.AST, unit: Unit) -> bool:
         """Whether a plain assignment sets a variable, by itself or in a tuple."""
@@ -171,3 +149,9 @@ class Group:
         """Whether this is a loop or branch of JAX, which carries any pytree."""
         names = self.facts.externals(call.func) if isinstance(call, ast.Call) else []
         return bool(names) and CONTROL.issuperset(names)
+
+
+def no_counterpart(node: ast.AST, unit: Unit) -> Unproven:
+    """Why optimizers stay that are used in another way than the guide's at a node."""
+    where = unit.location(getattr(node, "lineno", 1))
+    return Unproven("{} has no counterpart in two variables", where)

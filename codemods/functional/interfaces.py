@@ -12,8 +12,7 @@ from codemods.analysis.origins import (
     Variable,
     function_of,
 )
-from codemods.functional.group import Group
-from codemods.idioms import Unproven
+from codemods.functional.group import Group, no_counterpart
 from codemods.inference.binding import parameters_of
 from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT
@@ -84,33 +83,29 @@ class Interfaces:
     def _take(self, variable: Variable) -> None:
         """Note a parameter that is an optimizer, and the arguments for it."""
         node, unit = variable.scope.node, variable.unit
-        where = self.group.where(node, unit)
-        if not isinstance(node, ast.FunctionDef):
-            raise Unproven("{} is no plain function", where)
+        # def train_step(*optimizers), or def train_step(optimizer: optim.Optimizer)
+        if not isinstance(node, ast.FunctionDef) or not any(
+            one.arg == variable.name and one.annotation is None
+            for one in parameters_of(node.args)
+        ):
+            raise no_counterpart(node, unit)
         interface = self.of(node, unit)
-        annotations = {one.arg: one.annotation for one in parameters_of(node.args)}
-        if variable.name not in annotations:
-            raise Unproven("{} takes any arguments", where)
-        if annotations[variable.name] is not None:
-            raise Unproven("a parameter of {} is annotated", where)
         # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
             sites = [site.node for site, _ in self.origins.calls(node)]
-            is_of_loops = bool(sites) and all(map(self.group.is_loop, sites))
-            if not is_of_loops:
-                raise Unproven("not every call of {} is in view", where)
+            if not sites or not all(map(self.group.is_loop, sites)):
+                raise no_counterpart(node, unit)
             interface.whole.append(variable)
             return
         # a name that is bound to several functions
         if not self.origins.are_its_own(node, interface.bindings):
-            raise Unproven("a call of {} may be one of another function", where)
+            raise no_counterpart(node, unit)
         self.jitted(interface)
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
             # train_step(None, batch), or one of the default
             if argument is None or argument.value not in self.group.expressions:
-                place = binding.unit.location(binding.call.lineno)
-                raise Unproven("{} is called without an optimizer at {}", where, place)
+                raise no_counterpart(binding.call, binding.unit)
             self.arguments[argument.value].append((variable, argument))
         interface.split.append(variable)
 
@@ -127,7 +122,6 @@ class Interfaces:
     def _check_returns(self, interface: Interface) -> None:
         """Refuse a function that gives an optimizer in one branch alone, or not taken apart."""
         unit, node = interface.unit, interface.node
-        where = self.group.where(node, unit)
         shapes = {
             (len(around.elts), around.elts.index(one)) if around else None
             for one, around in interface.returns
@@ -138,14 +132,13 @@ class Interfaces:
             inner not in known and function_of(unit, inner) is node for inner in others
         )
         if len(shapes) > 1 or (known and is_mixed):
-            raise Unproven("{} returns other things, too", where)
+            raise no_counterpart(node, unit)
         for binding in interface.bindings or () if interface.is_flat else ():
             statement = binding.unit.parents[binding.call]
             [(size, _)] = filter(None, shapes)
             is_its_own = self.group.functions(binding.call) == [node]
             if not is_its_own or not _unpacks(statement, size):
-                at = binding.unit.location(binding.call.lineno)
-                raise Unproven("what {} returns is not taken apart at {}", where, at)
+                raise no_counterpart(binding.call, binding.unit)
 
     def is_flat_call(self, node: ast.AST) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
@@ -168,13 +161,10 @@ class Interfaces:
                 found.append((place, parent))
             # train_step(optimizer, batch)
             elif getattr(parent, "func", None) is not reference:
-                where = self.group.where(node, unit)
-                at = place.location(reference.lineno)
-                raise Unproven("{} is handed on at {}", where, at)
+                raise no_counterpart(reference, place)
         for place, wrapper in found:
             if not self._compiles(wrapper):
-                at = place.location(wrapper.lineno)
-                raise Unproven("its parameters go through something else at {}", at)
+                raise no_counterpart(wrapper, place)
         return found
 
     def _compiles(self, node: ast.expr) -> bool:

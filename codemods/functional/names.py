@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from codemods.analysis.origins import Origins, Variable, statement_of
-from codemods.functional.group import Group
 from codemods.idioms import Unproven
 from codemods.renaming.new_names import WORD
 
@@ -41,16 +40,16 @@ class Names:
         self.origins = origins
         self.given = {*given}
 
-    def parts(self, variable: Variable, group: Group, params: str = "") -> Parts:
+    def parts(self, variable: Variable, params: str = "") -> Parts:
         """The names of the parts of a variable, perhaps with one for `params` that is known.
 
         Raises:
           Unproven: if all possible names are taken.
         """
-        params = params or self.beside(variable, PARAMS, group)
-        return Parts(params, self.beside(variable, OPT_STATE, group))
+        params = params or self.beside(variable, PARAMS)
+        return Parts(params, self.beside(variable, OPT_STATE))
 
-    def beside(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
+    def beside(self, variable: Variable, choices: tuple[str, ...]) -> str:
         """A name for something that belongs to a variable: `g_tx` for `g_optimizer`."""
         old, owner = variable.name, variable.scope.node
         # g_tx, or model_tx where that says nothing of an optimizer
@@ -62,8 +61,8 @@ class Names:
             if (owner, name) not in self.given and self._is_free(name, variable):
                 self.given.add((owner, name))
                 return name
-        where = group.where(owner, variable.unit)
-        raise Unproven("the name `{}` is taken in {}", names[0], where)
+        where = variable.unit.location(getattr(owner, "lineno", 1))
+        raise Unproven("the name `{}` is taken at {}", names[0], where)
 
     def _is_free(self, name: str, variable: Variable) -> bool:
         """Whether a name can be that of a part of a variable wherever this is."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.origins import FunctionNode, Variable, statement_of
-from codemods.functional.group import Group
+from codemods.functional.group import Group, no_counterpart
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.names import TRANSFORMATION, Names
-from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.inference.binding import names_by_position
 from codemods.rewriting.edits import ChangeParameters
@@ -62,7 +61,6 @@ class Transformations:
 
     def _in(self, owner: Owner, unit: Unit) -> str:
         if owner not in self._known:
-            where = self.group.where(owner, unit)
             sources = [
                 call
                 for call, place in self._sources
@@ -71,7 +69,7 @@ class Transformations:
             interface = self.interfaces.found.get(owner)
             takes_some = interface is not None and bool(interface.split)
             if len(sources) + takes_some > 1:
-                raise Unproven("several optimizers meet in {}", where)
+                raise no_counterpart(owner, unit)
             outer = None if isinstance(owner, ast.Module) else _owner(owner, unit)
             if sources and sources[0] in self.group.makers:
                 self._from_create(sources[0], owner, unit)
@@ -82,7 +80,7 @@ class Transformations:
             elif interface is not None and takes_some:
                 self._as_parameter(interface)
             else:
-                raise Unproven("its transformation is not in reach in {}", where)
+                raise no_counterpart(owner, unit)
         return self._known[owner]
 
     def _from_create(self, call: ast.Call, owner: Owner, unit: Unit) -> None:
@@ -103,10 +101,9 @@ class Transformations:
 
     def _return_from(self, interface: Interface) -> None:
         """Let a function return its transformation ahead of the optimizer's parts."""
-        where = self.group.where(interface.node, interface.unit)
         # jax.jit(create_optimizer)(params), of which the results are arrays
         if self.interfaces.jitted(interface):
-            raise Unproven("{} cannot return the transformation, too", where)
+            raise no_counterpart(interface.node, interface.unit)
         self.given.add(interface.node)
         self._in(interface.node, interface.unit)
         for binding in interface.bindings or ():
@@ -118,8 +115,7 @@ class Transformations:
         # tx = None, within the function; but `global tx` binds nothing there
         bindings = unit.bindings.get(owner, ())
         if name in {bound for bound, how, _ in bindings if not how}:
-            where = self.group.where(owner, unit)
-            raise Unproven("the name `{}` is taken in {}", name, where)
+            raise no_counterpart(owner, unit)
         self._known[owner] = name
 
     def _named(self, call: ast.Call, unit: Unit) -> str:
@@ -130,16 +126,15 @@ class Transformations:
         for one in self.group.variables:
             if not inside.isdisjoint(self.origins.stores(one)):
                 variable = one
-        return self.names.beside(variable, TRANSFORMATION, self.group)
+        return self.names.beside(variable, TRANSFORMATION)
 
     def _as_parameter(self, interface: Interface) -> None:
         """A function that takes an optimizer takes its transformation, too."""
         node, unit = interface.node, interface.unit
-        where = self.group.where(node, unit)
         # def train_step(optimizer, *batches)
         if node.args.kwarg or node.args.vararg:
-            raise Unproven("{} cannot take its transformation", where)
-        name = self.names.beside(interface.split[0], TRANSFORMATION, self.group)
+            raise no_counterpart(node, unit)
+        name = self.names.beside(interface.split[0], TRANSFORMATION)
         self._known[node] = name
         change = ChangeParameters(unit.span(node), added=((name, ""),))
         self.edits.put(node, unit, change)
@@ -149,15 +144,14 @@ class Transformations:
         for binding in interface.bindings or ():
             for one, argument in binding.given.items():
                 if node.args.defaults and argument.keyword is None and one in defaults:
-                    raise Unproven("a default of {} is given by its position", where)
+                    raise no_counterpart(binding.call, binding.unit)
             here = self.at(binding.call, binding.unit)
             self.edits.add_argument(binding.call, binding.unit, name, here)
 
     def _make_static(self, wrapper: ast.expr, unit: Unit, name: str) -> None:
         """Make a parameter static for `jax.jit`."""
         if wrapper in self.edits:
-            at = unit.location(wrapper.lineno)
-            raise Unproven("its transformation does not get through {}", at)
+            raise no_counterpart(wrapper, unit)
         # @functools.partial(jax.jit, static_argnames="tx")
         if isinstance(wrapper, ast.Call):
             self.edits.add_argument(wrapper, unit, "static_argnames", f'"{name}"')

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from codemods.analysis.origins import Variable, function_of
 from codemods.analysis.uses import Use
-from codemods.functional.group import Group
+from codemods.functional.group import Group, no_counterpart
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.names import UPDATES, Names, Parts
 from codemods.functional.transformations import Transformations
-from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
 from codemods.inference.binding import arguments_of, values_of
@@ -58,9 +57,7 @@ class Draft:
         self.interfaces = Interfaces(group)
         self.names = names
         self.edits = edits
-        self.parts = {
-            variable: names.parts(variable, group) for variable in group.variables
-        }
+        self.parts = {variable: names.parts(variable) for variable in group.variables}
         self.transformations = Transformations(group, self.interfaces, names, edits)
         self.outcomes: dict[ast.AST, Edit] = {}
         self.removed: set[ast.AST] = set()
@@ -96,7 +93,7 @@ class Draft:
         variable = self.origins.variable(owner)
         # optimizers[0].apply_gradient(grads)
         if not isinstance(owner, ast.Name) or variable not in self.parts:
-            raise Unproven("it has no name at {}", use.location)
+            raise no_counterpart(use.node, use.unit)
         self._done.add(owner)
         return self.parts[variable]
 
@@ -105,7 +102,6 @@ class Draft:
     def _call(self, node: ast.Call, unit: Unit) -> None:
         """Rewrite the statement of a call that makes an optimizer or steps; others may stay."""
         use, parent = self.group.makers.get(node), unit.parents[node]
-        where = unit.location(node.lineno)
         around = parent if isinstance(parent, ast.Tuple) else node
         statement = unit.parents[around]
         # optimizer = optimizer.apply_gradient(grads)
@@ -118,18 +114,15 @@ class Draft:
         # return optimizer.apply_gradient(grads), loss
         elif use is not None and isinstance(statement, ast.Return):
             self.outcomes[use.node] = self._returned(use, node, around, statement)
-        elif use is not None:
-            raise Unproven("it is made or changed at {}, within something else", where)
-        elif not self._stays(node, parent, unit):
-            raise Unproven("what a call gives is handed on at once at {}", where)
+        elif use is not None or not self._stays(node, parent, unit):
+            raise no_counterpart(node, unit)
 
     def _stays(self, node: ast.Call, parent: ast.AST, unit: Unit) -> bool:
         """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
         functions = self.group.functions(node)
         is_known = functions and all(one in self.interfaces.found for one in functions)
         if not is_known and not self.group.is_loop(node):
-            where = unit.location(node.lineno)
-            raise Unproven("it is handed to something else at {}", where)
+            return False
         # return create_optimizer(params), which returns its transformation, too
         if isinstance(parent, ast.Return):
             gives = function_of(unit, node) in self.transformations.given
@@ -141,7 +134,6 @@ class Draft:
     ) -> Edit:
         """`return optimizer.apply_gradient(grads)`, perhaps with other things beside."""
         unit, scope = use.unit, self.group.facts.scope(node).function
-        where = unit.location(statement.lineno)
         variable = self.origins.variable(use.owner)
         elements = around.elts if isinstance(around, ast.Tuple) else [node]
         if use.kind == "definition.create":
@@ -149,36 +141,34 @@ class Draft:
             params = next(
                 (one.id for one in values_of(node) if isinstance(one, ast.Name)), ""
             )
-            parts = self.names.parts(Variable(scope, "optimizer"), self.group, params)
+            parts = self.names.parts(Variable(scope, "optimizer"), params)
         elif variable is None or variable.scope is not scope:
-            raise Unproven("an optimizer of another function steps at {}", where)
+            raise no_counterpart(node, unit)
         else:
-            # return optimizer.apply_gradient(grads), optimizer.target
-            beside = {*ast.walk(statement)} - {*ast.walk(node)}
-            if not beside.isdisjoint(self.origins.loads(variable)):
-                raise Unproven("old and new are returned at {}", where)
             parts = self.parts[variable]
+        # return optimizer.apply_gradient(grads), optimizer.target
+        beside = {*ast.walk(statement)} - {*ast.walk(node)}
+        is_read = not beside.isdisjoint(self.origins.loads(variable))
         # the call is evaluated ahead of the elements before it, in a statement of its own
         may_swap = self.group.facts.dataflow.may_swap
         ahead = elements[: elements.index(node)]
-        if not all(may_swap(element, node) for element in ahead):
-            raise Unproven("the order of what {} computes matters", where)
+        may_move = all(may_swap(element, node) for element in ahead)
+        # return g.apply_gradient(x), d.apply_gradient(y)
+        is_second = (statement, "return") in self.names.given
+        if is_read or is_second or not may_move:
+            raise no_counterpart(node, unit)
+        self.names.given.add((statement, "return"))
         lines = self._made(use, node, parts)
         text = self._text(node, around, parts, unit)
         texts = [text if one is node else lines.hole(one) for one in elements]
         lines.templates.append(f"return {', '.join(texts)}")
-        # return g.apply_gradient(x), d.apply_gradient(y)
-        if (statement, "return") in self.names.given:
-            raise Unproven("two optimizers are returned at {}", where)
-        self.names.given.add((statement, "return"))
         return lines.instead_of(statement)
 
     def _text(self, node: ast.expr, around: ast.expr, parts: Parts, unit: Unit) -> str:
         """What a function returns for an optimizer, alone or within a tuple."""
         function = function_of(unit, node)
         if not isinstance(function, ast.FunctionDef):
-            where = unit.location(node.lineno)
-            raise Unproven("it is returned at {} from no plain function", where)
+            raise no_counterpart(node, unit)
         interface = self.interfaces.of(function, unit)
         if around is not node and not interface.is_flat:
             return f"({parts})"
@@ -201,7 +191,7 @@ class Draft:
         """`optimizer = definition.create(params)`."""
         given = arguments_of(CREATE, call) or {}
         if given.keys() != {"target"} or not isinstance(use.node, ast.Attribute):
-            raise Unproven("it is not made plainly at {}", use.location)
+            raise no_counterpart(use.node, use.unit)
         definition, value = lines.hole(use.node.value), given["target"]
         # tx = optax.adam(1e-3)
         if name := self.transformations.made.get(call):
@@ -215,17 +205,16 @@ class Draft:
 
     def _step(self, use: Use, call: ast.Call, new: Parts, lines: Lines) -> None:
         """`optimizer = optimizer.apply_gradient(grads)`."""
-        old, where = self._of(use.owner, use), use.location
+        old = self._of(use.owner, use)
         gradients = self.group.stepping.gradients(use)
         overrides = self.group.results[Overrides]
-        if gradients is None:
-            raise Unproven("it is not known what its gradients are at {}", where)
-        if overrides.of(use) or overrides.keeps_rate(use):
-            raise Unproven("hyperparameters are set, as at {}", where)
+        # optimizer.apply_gradient(grads, learning_rate=rate)
+        if gradients is None or overrides.of(use) or overrides.keeps_rate(use):
+            raise no_counterpart(use.node, use.unit)
         scope = self.group.facts.scope(call).function
         if scope.node not in self._updates:
             here = Variable(scope, "optimizer")
-            name = self.names.beside(here, UPDATES, self.group)
+            name = self.names.beside(here, UPDATES)
             self._updates[scope.node] = name
         updates = self._updates[scope.node]
         tx = self.transformations.at(call, use.unit)
@@ -258,8 +247,7 @@ class Draft:
         elif isinstance(parent, ast.Tuple) or self.group.is_loop(parent):
             self.edits.replace(node, unit, f"({parts})")
         else:
-            where = unit.location(node.lineno)
-            raise Unproven("it is handed to something else at {}", where)
+            raise no_counterpart(node, unit)
 
     def _argument(self, node: ast.Name, parts: Parts) -> None:
         """Give the parts as arguments of their own."""

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cached_property
 
-from codemods.analysis.origins import FunctionNode
 from codemods.idioms import Unproven
 from codemods.idioms.forms import Leaf
 from codemods.idioms.links import Link, Links
 from codemods.idioms.norms import Norms
-from codemods.inference.binding import Bound, bind, signature_of
-from codemods.inference.objects import Function
 from codemods.vocabulary import CLIP_GRADIENTS, MAP_TREES
 
 GLOBAL, EACH = "optax.clip_by_global_norm", "optax.clip"
@@ -61,105 +55,35 @@ def train_step(optimizer, batch):
     argument = "limit of the clipping"
 
     def link(self, call: ast.Call) -> Link | None:
-        return self._of_call(call, {})
-
-    def may_go(self, value: ast.expr) -> bool:
-        return self._norms.tree_of(value) is not None
-
-    @cached_property
-    def _norms(self) -> Norms:
-        return Norms(self.origins)
-
-    def _of_call(self, call: ast.Call, given: Mapping[str, ast.expr]) -> Link | None:
-        """How a call clips a tree; within a function, `given` is what its parameters are."""
         name = self.facts.full_name(call.func)
         match call.args:
             # clip_grads(grads, limit)
             case [ast.Name() as tree, limit] if name in CLIP_GRADIENTS:
-                return Link(GLOBAL, self._given(limit, given), tree)
+                return Link(GLOBAL, limit, tree)
             # jax.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)
-            case [ast.Lambda() as function, ast.Name() as tree] if name in MAP_TREES:
-                if not call.keywords:
-                    return self._of_map(function, tree, given)
-        made = self.facts.functions(call.func)
-        return self._of_helper(made[0], call) if len(made) == 1 else None
+            case [
+                ast.Lambda(args=ast.arguments(args=[leaf]), body=body),
+                ast.Name() as tree,
+            ] if name in MAP_TREES and not call.keywords:
+                return self._of_leaf(Leaf(self.origins, leaf.arg, body, tree), tree)
+        return None
 
-    def _of_helper(self, helper: Function, call: ast.Call) -> Link | None:
-        """How a function of the project clips that does nothing else with the gradients it gets."""
-        value = self._only_result(helper.node)
-        given = _arguments(helper, call)
-        if not isinstance(value, ast.Call) or given is None:
-            return None
-        found = self._of_call(value, given)
-        if found is None:
-            return None
-        before = self._given(found.before, given)
-        is_known = (
-            isinstance(found.argument, ast.Constant) or found.argument in given.values()
-        )
-        # a tree that is no parameter is not what the call gives
-        if before is found.before or not isinstance(before, ast.Name) or not is_known:
-            return None
-        return replace(found, before=before)
-
-    def _only_result(self, helper: FunctionNode) -> ast.expr | None:
-        """What a function returns that does nothing but set variables of its own."""
-        if not isinstance(helper, ast.FunctionDef) or helper.decorator_list:
-            return None
-        *before, last = helper.body
-        if not all(map(self._only_sets, before)):
-            return None
-        if not isinstance(last, ast.Return) or last.value is None:
-            return None
-        return self.origins.expanded(last.value)
-
-    def _only_sets(self, statement: ast.stmt) -> bool:
-        """Whether a statement only sets or deletes variables, or is a docstring."""
-        match statement:
-            case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value):
-                return self.facts.dataflow.has_no_effect(value)
-            case ast.Expr(value=ast.Constant()) | ast.Delete():
-                return True
-        return False
-
-    def _given(self, node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr:
-        """What a call gives for a parameter that is never set anew; any other expression itself."""
-        variable = self.origins.variable(node)
-        if variable is None or self.origins.parameter(variable) is None:
-            return node
-        return given.get(variable.name, node)
-
-    def _of_map(
-        self,
-        function: ast.Lambda,
-        tree: ast.Name,
-        given: Mapping[str, ast.expr],
-    ) -> Link | None:
+    def _of_leaf(self, leaf: Leaf, tree: ast.Name) -> Link | None:
         """How a function of each leaf clips it, if it has a form that means what optax does."""
-        if len(function.args.args) != 1:
-            return None
-        leaf = Leaf(self.origins, function.args.args[0].arg, function.body, tree)
-        for kind, limit in (
-            (GLOBAL, leaf.clipped_by_norm()),
-            (EACH, leaf.clipped_by_value()),
-        ):
-            if limit is not None:
-                return Link(kind, self._given(limit, given), tree)
+        limit = leaf.clipped_by_norm()
+        if limit is not None:
+            return Link(GLOBAL, limit, tree)
+        limit = leaf.clipped_by_value()
+        if limit is not None:
+            return Link(EACH, limit, tree)
         if leaf.has_norm():
             raise Unproven(
                 "it is not done for all norms as `optax.clip_by_global_norm` does it"
             )
         return None
 
-
-def _arguments(helper: Function, call: ast.Call) -> dict[str, ast.expr] | None:
-    """What a call gives for each parameter of a function, defaults included."""
-    if isinstance(helper.node, ast.Lambda):
-        return None
-    found = bind(signature_of(helper.node.args), call)
-    if not isinstance(found, Bound) or found.unpacked or found.rest or found.others:
-        return None
-    return found.complete
+    def may_go(self, value: ast.expr) -> bool:
+        return Norms(self.origins).tree_of(value) is not None
 
 
 IDIOM = Clippings

@@ -17,10 +17,9 @@ SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
-    """The source text of the rate that each step sets, for the constructor at a use.
+    """The number that each step sets as the rate, for the constructor at a use.
 
-    It is a number, or a name at the top level of the constructor's own file that is a number from
-    before the constructor on; empty if the steps do not all set the same.
+    Empty if the steps do not all set the same number.
     """
     made = (found for obj in use.objects for found in stepping.optimizers_of(obj))
     given = [overrides.of(step) for step in stepping.steps(made)]
@@ -30,7 +29,7 @@ def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
     for word in given:
         # optimizer.apply_gradient(grads, learning_rate=rate)
         if word is not None and word.arg == RATE:
-            texts.add(_text(word.value, use, stepping.origins))
+            texts.add(_text(word.value, stepping.origins))
         else:
             texts.add("")
     return texts.pop() if len(texts) == 1 else ""
@@ -53,28 +52,8 @@ def _takes_bare_steps(objects: Iterable[LegacyObject], facts: Facts) -> bool:
     return any(not own.isdisjoint(use.objects) for use in bare)
 
 
-def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
-    """The source text of a rate as it can be written at a constructor; empty if it cannot."""
+def _text(rate: ast.expr, origins: Origins) -> str:
+    """The source text of a rate that is a number; empty for any other."""
     value = origins.expanded(rate)
-    if _is_number(value):
-        return ast.unparse(value)
-    variable = origins.variable(value)
-    only = origins.value(variable)
-    if variable is None or only is None or not _is_number(only):
-        return ""
-    # LEARNING_RATE = 0.1
-    setting = origins.setting(variable)
-    if setting is None or not isinstance(use.node, ast.expr):
-        return ""
-    if use.unit.parents.get(setting) is not use.unit.tree:
-        return ""
-    if setting.lineno >= use.node.lineno:
-        return ""
-    here = origins.facts.scope(use.node)
-    # the name is that variable at the constructor, too
-    is_in_reach = here.binding(variable.name) is variable.scope
-    return variable.name if is_in_reach else ""
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    is_number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return ast.unparse(value) if is_number else ""

@@ -176,10 +176,7 @@ optimizer_def = decay
         if decaying is None:
             return None
         other = second if decaying is first else first
-        if not Predicates(self.origins).are_opposite(first.predicate, second.predicate):
-            raise Unproven(
-                "nothing shows that each parameter is in just one of its two groups"
-            )
+        Predicates(self.origins).refuse_others(first.predicate, second.predicate)
         self._refuse_other_uses(use)
         opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
         mask = Mask(

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from codemods.analysis.origins import (
     Binding,
-    FunctionNode,
     Origins,
     PassedArgument,
     Variable,
@@ -113,23 +112,11 @@ class Passing:
         if not part.variables and part.given is not None:
             return self._brought(part.given, call)
         last = part.variables[-1]
-        giver = self.origins.parameter(last)
-        if giver is not None and part.given is None:
-            raise self._unlike(giver, last.name, call)
+        if self.origins.parameter(last) is not None and part.given is None:
+            raise self._out_of_reach(call)
         unit = self.facts.scope(call).unit
         self._introduce(last.name, part, self._function_around(call), unit)
         return last.name
-
-    def _unlike(self, giver: FunctionNode, name: str, call: ast.Call) -> Unproven:
-        """Why a parameter cannot be brought to a call: its function is given different values."""
-        bindings = self.origins.bindings(giver)
-        # def train(schedule=make_schedule()), of which no call gives another one
-        if bindings and not any(name in binding.given for binding in bindings):
-            return self._out_of_reach(call)
-        who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
-        return Unproven(
-            f"not all calls of {who} are in view, and give it the same {self.what}"
-        )
 
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
         """The function that makes an optimizer, and can get a parameter for it."""

@@ -14,7 +14,6 @@ from codemods.dataflow.definitions import function_of
 from codemods.idioms.carried import typed
 from codemods.inference.binding import Wrong, bind, values_of
 from codemods.inference.objects import LegacyObject
-from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.methods import STEP
@@ -28,7 +27,6 @@ from codemods.rules.hyper_params import (
     refuse_rate,
     with_rate,
 )
-from codemods.vocabulary import JIT
 
 STEP_WITH_RATE = Support(
     name="step_with_rate",
@@ -62,8 +60,8 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """This is the step itself. With `learning_rate=…`, the rate becomes an injected hyperparameter
-    that is set before the step, unless it is a function of the optimizer's own step (FO404). As the
-    value of a variable that is only called with gradients, the method becomes a function of them.
+    that is set before the step, unless it is a function of the optimizer's own step (FO404). As a
+    value, the method becomes a function of the gradients.
     """
     call = use.call
     if call is None:
@@ -93,13 +91,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _as_function(use: Use, context: Context) -> Edit | Refusal:
-    """`apply = optimizer.apply_gradient`: a function of the gradients, if only they are given."""
-    is_plain = not context.stepping.axes(use.objects)
-    if (
-        is_plain
-        and not context.overrides.keeps_rate(use)
-        and _is_given_gradients(use, context)
-    ):
+    """`apply = optimizer.apply_gradient`: a function of the gradients."""
+    if not context.stepping.axes(use.objects) and not context.overrides.keeps_rate(use):
         template = "lambda grads, state={owner}: state.apply_gradients(grads=grads)"
         return Replace(use.span, template, (use.owner_hole,))
     return reasons.create_as_value(
@@ -107,41 +100,6 @@ def _as_function(use: Use, context: Context) -> Edit | Refusal:
         "Pass on a function that calls it: "
         "`lambda grads: optimizer.apply_gradient(grads)`.",
     )
-
-
-def _is_given_gradients(use: Use, context: Context) -> bool:
-    """Whether all that becomes of a method is in view: calls with gradients alone."""
-    place, outer = use.node, use.parent
-    # jax.jit(optimizer.apply_gradient)
-    match outer:
-        case ast.Call(args=[one], keywords=[]) if one is place:
-            if JIT in context.facts.externals(outer.func):
-                place, outer = outer, use.unit.parents.get(outer)
-    calls: list[ast.AST | None] = [outer]
-    match outer:
-        case ast.Assign(targets=[ast.Name() as name]):
-            origins = context.stepping.origins
-            variable = origins.variable(name)
-            if variable is None or len(origins.stores(variable)) != 1:
-                return False
-            # a variable of a module or class may be read from elsewhere
-            if not isinstance(variable.scope.node, FunctionNode):
-                return False
-            loads = origins.loads(variable)
-            calls = [use.unit.call_of(load) for load in loads]
-        case ast.Call(func=called) if called is place:
-            pass
-        case _:
-            return False
-    return all(isinstance(one, ast.Call) and _gives_one(one) for one in calls)
-
-
-def _gives_one(call: ast.Call) -> bool:
-    """Whether a call has gradients as its only argument."""
-    match call:
-        case ast.Call(args=[one], keywords=[]):
-            return not isinstance(one, ast.Starred)
-    return not call.args and [word.arg for word in call.keywords] == ["grads"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -189,7 +189,7 @@ def _of_object(use: Use, context: Context) -> Edit | Keep | Refusal:
             return Keep()
         return Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
     if use.kind == "optimizer.replace":
-        return _replaced(use, use.call, context)
+        return _replaced(use, use.call)
     if use.name in STORED:
         return _stored(use, use.call, context)
     return _step(use, use.call, context)
@@ -235,7 +235,7 @@ def _by_name(use: Use, context: Context) -> Edit | Refusal:
     return Replace(use.unit.span(lookup), template, name, supports)
 
 
-def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
+def _replaced(use: Use, call: ast.Call) -> Edit | Refusal:
     """`optimizer.replace(…)`, with fields under the names that a train state has for them."""
     words = [FIELDS.get(word.arg or "") for word in call.keywords]
     if call.args or None in words:
@@ -243,36 +243,10 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
             "The arguments of `replace` are unpacked, or none of its fields.",
             "Name them.",
         )
-    definitions = (word.value for word in call.keywords if word.arg == "optimizer_def")
-    if not all(_is_definition(definition, context) for definition in definitions):
-        return reasons.definition_internals(
-            "The definition that replaces another comes from code out of view.",
-            "Run on the files that make it too.",
-        )
     arguments = tuple(Argument(word, index=index) for index, word in enumerate(words))
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,)
     )
-
-
-def _is_definition(node: ast.expr, context: Context) -> bool:
-    """Whether something is a definition, or one more of the same class: `type(definition)(…)`."""
-    if context.facts.legacy_objects(node, "definition"):
-        return True
-    values = context.origins.values_of(node) if isinstance(node, ast.Name) else [node]
-    return bool(values) and all(
-        _is_of_the_same_class(value, context) for value in values
-    )
-
-
-def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
-    match value:
-        # type(optimizer.optimizer_def)(rate)
-        case ast.Call(
-            func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])
-        ):
-            return bool(context.facts.legacy_objects(definition, "definition"))
-    return False
 
 
 def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:

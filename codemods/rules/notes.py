@@ -12,7 +12,6 @@ from codemods.analysis.low_precision import LowPrecision
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
-from codemods.idioms.near_misses import NearMisses
 from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
@@ -67,7 +66,6 @@ class Notes:
         self.stepping = stepping
         self.idioms = idioms
         self.older = OlderCheckpoints(stepping.facts)
-        self.near_misses = NearMisses(stepping.origins)
 
     def of(self, use: Use) -> list[Prose]:
         """Why a use has a general form, and what it needs, as sentences; there may be none."""
@@ -94,10 +92,8 @@ class Notes:
             sentences.append(ASKED)
         elif use.kind == "definition.hyper_params":
             sentences += [COPIED] * overrides.is_copied(use)
-        elif use.kind in STEPS:
-            if overrides.keeps_rate(use) and overrides.made_with.copies_rate(use):
-                sentences.append(COPIED)
-            sentences += self.near_misses.reasons(use)
+        elif use.kind in STEPS and overrides.keeps_rate(use):
+            sentences += [COPIED] * overrides.made_with.copies_rate(use)
         return sentences
 
     def _may_be_asked_otherwise(self, use: Use) -> bool:

@@ -153,11 +153,6 @@ def _array_as_step(made: list[LegacyObject], context: Context) -> str:
 
 def _create_as_function(use: Use, context: Context) -> Edit | Refusal:
     """`create = definition.create`: the method becomes a function of the parameters."""
-    if _goes_out_of_view(use, context):
-        return reasons.create_as_value(
-            "`create` is passed on instead of being called.",
-            "Call it where the parameters are known, outside of other functions.",
-        )
     if _is_in_class_body(use):
         # a function would be a method there
         return reasons.create_as_value(
@@ -194,17 +189,6 @@ def _create_as_function(use: Use, context: Context) -> Edit | Refusal:
     )
     return Replace(
         use.span, template, (("definition", use.unit.span(use.owner)),), supports
-    )
-
-
-def _goes_out_of_view(use: Use, context: Context) -> bool:
-    """Whether a method is an argument of a function of which nothing is known."""
-    outer = use.parent
-    if not isinstance(outer, ast.Call) or outer.func is use.node:
-        return False
-    flow = context.facts.flow
-    return not _is_transformed(use, context) and flow.is_unknown(
-        flow.places[outer.func]
     )
 
 

@@ -147,38 +147,6 @@ def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
     assert notes == ({said} if why else set())
 
 
-HELPERS = {
-    "any options": ("def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])", "grads, limit=1.0"),
-    "arguments that are unpacked": ("def clipped(tree, limit):\n    return clip_grads(tree, limit)", "*[grads, 1.0]"),
-    "a lambda": ("clipped = lambda tree, limit: clip_grads(tree, limit)", "grads, 1.0"),
-    "another limit": (
-        "def clipped(tree, limit):\n    limit = 2 * limit\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
-    "another tree": (
-        "def clipped(tree, limit):\n    tree = scaled(tree)\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
-    "a decorator": ("@logged\ndef clipped(tree, limit):\n    return clip_grads(tree, limit)", "grads, 1.0"),
-    "a log": ("def clipped(tree, limit):\n    log.append(limit)\n    return clip_grads(tree, limit)", "grads, 1.0"),
-    "a check": ("def clipped(tree, limit):\n    assert limit < 3\n    return clip_grads(tree, limit)", "grads, 1.0"),
-    "an early end": (
-        "def clipped(tree, limit):\n    if debugging():\n        return\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
-    "a generator": ("def clipped(tree, limit):\n    yield limit\n    return clip_grads(tree, limit)", "grads, 1.0"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("helper", "arguments"), HELPERS.values(), ids=HELPERS)
-def test_functions_that_clip_and_stay(helper: str, arguments: str) -> None:
-    start = f"from jax.experimental.optimizers import clip_grads\n\n{helper}\n"
-    result = migrated(start + dedent(program(f"grads = clipped({arguments})")))
-
-    assert f"grads = clipped({arguments})\n" in result
-    assert "tx=optax.adam(0.1)" in result
-
-
 def test_what_is_clipped_is_still_the_same_at_the_step() -> None:
     clipped = BY_VALUE.replace("grads =", "clipped =")
     kept = program(clipped).replace("apply_gradient(grads)", "apply_gradient(clipped)")

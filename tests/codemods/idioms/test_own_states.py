@@ -365,7 +365,6 @@ LEFT = {
     "a hyperparameter": (STEPPED.replace("grads)", "grads, beta1=0.5)"), "FO910"),
     "two arguments": (STEPPED.replace("grads)", "grads, stats)"), "FO905"),
     "no rate": (STEPPED.replace("grads)", "grads, learning_rate=None)"), "FO910"),
-    "the step is passed on": (STEPPED + "            show(state.optimizer.apply_gradient)\n", "FO916"),
     "what an optimizer never had": (STEPPED + "            show(state.optimizer.compute_gradient)\n", "FO917"),
 }  # fmt: skip
 

@@ -76,6 +76,10 @@ PROGRAMS = {
     step = second.apply_gradient
     second = step(grads)
 """,
+    "a step of map": """
+    first = second = optim.Adam(0.1).create(params)
+    first = list(map(first.apply_gradient, [grads, grads]))[-1]
+""",
     "a step that is compiled": """
     first = second = optim.Adam(0.1).create(params)
     step = jax.jit(first.apply_gradient)
