@@ -181,10 +181,7 @@ class Applier(cst.CSTTransformer):
             return line
         module, limit = self.file.module, self.file.limit
         line = fit(module, limit, original, line, column)
-        # a call with fewer arguments may fit on one line again
-        if self.file.left.shrinks:
-            return joined(module, limit, original, line, column)
-        return line
+        return joined(module, limit, original, line, column, self.file.left.shrinks)
 
     def _with_preludes(
         self, line: cst.SimpleStatementLine | Statements, indent: int
