@@ -166,7 +166,7 @@ class _Breaker(cst.CSTTransformer):
         width = step + sum(map(len, texts))
         # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0
-        if width + behind > self.limit:
+        if len(texts) > 1 and width + behind > self.limit:
             without_commas = [
                 one.with_changes(comma=cst.MaybeSentinel.DEFAULT) for one in call.args
             ]
