@@ -73,8 +73,8 @@ def fit(
 class _Breaker(cst.CSTTransformer):
     """Breaks one call behind its opening parenthesis.
 
-    It is the outermost one that has arguments on a line which is too long; in a chain, the last
-    one whose parenthesis is within the limit.
+    It is the outermost one with a parenthesis within the limit, on a line that is too long; of a
+    chain, the last one.
     """
 
     def __init__(
@@ -100,17 +100,16 @@ class _Breaker(cst.CSTTransformer):
             callee = self.module.code_for_node(link.func)
             behind_callee = self.text.find(code) + len(callee)
             line = self._line(behind_callee)
-            if len(line) <= self.limit:
-                continue
-            self.chosen = link
-            self.base = _indent_of(line)
-            # What follows the call on its last line, and the parenthesis.
-            behind = self.text.split(code, 1)[1]
-            following, _, _ = behind.partition("\n")
-            self.behind = len(following) + 1
             start = self.text.rfind("\n", 0, behind_callee) + 1
             # state.replace(opt_state=opt_state).apply_gradients(
-            if behind_callee < start + self.limit:
+            is_within = behind_callee < start + self.limit
+            if len(line) > self.limit and is_within:
+                self.chosen = link
+                self.base = _indent_of(line)
+                # What follows the call on its last line, and the parenthesis.
+                behind = self.text.split(code, 1)[1]
+                following, _, _ = behind.partition("\n")
+                self.behind = len(following) + 1
                 break
         return True
 
