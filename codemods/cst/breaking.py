@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import libcst as cst
 
 from codemods.cst.spacing import (
@@ -19,6 +22,7 @@ BLACK_LIMIT = 88
 NARROW_LIMIT = 80
 WIDE_LIMIT = 120
 MOST_BREAKS = 8
+OPEN = re.compile(r",\s*\)")
 TOLERANCE = 20
 """A line that was too long already may grow by so much before it is broken."""
 
@@ -69,7 +73,8 @@ def fit(
 class _Breaker(cst.CSTTransformer):
     """Breaks one call behind its opening parenthesis.
 
-    It is the outermost one that has arguments on a line which is too long.
+    It is the outermost one with a parenthesis within the limit, on a line that is too long; of a
+    chain, the last one.
     """
 
     def __init__(
@@ -90,18 +95,22 @@ class _Breaker(cst.CSTTransformer):
     def visit_Call(self, node: cst.Call) -> bool:
         if self.chosen is not None or not node.args or _is_broken(node):
             return True
-        candidate = _widest(node, self.module)
-        code = self.module.code_for_node(candidate)
-        callee = self.module.code_for_node(candidate.func)
-        behind_callee = self.text.find(code) + len(callee)
-        line = self._line(behind_callee)
-        if len(line) > self.limit:
-            self.chosen = candidate
-            self.base = _indent_of(line)
-            # What follows the call on its last line, and the parenthesis.
-            behind = self.text.split(code, 1)[1]
-            following, _, _ = behind.partition("\n")
-            self.behind = len(following) + 1
+        for link in _links(node):
+            code = self.module.code_for_node(link)
+            callee = self.module.code_for_node(link.func)
+            behind_callee = self.text.find(code) + len(callee)
+            line = self._line(behind_callee)
+            start = self.text.rfind("\n", 0, behind_callee) + 1
+            # state.replace(opt_state=opt_state).apply_gradients(
+            is_within = behind_callee < start + self.limit
+            if len(line) > self.limit and is_within:
+                self.chosen = link
+                self.base = _indent_of(line)
+                # What follows the call on its last line, and the parenthesis.
+                behind = self.text.split(code, 1)[1]
+                following, _, _ = behind.partition("\n")
+                self.behind = len(following) + 1
+                break
         return True
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
@@ -156,7 +165,7 @@ class _Breaker(cst.CSTTransformer):
         width = step + sum(map(len, texts))
         # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0
-        if width + behind > self.limit:
+        if len(texts) > 1 and width + behind > self.limit:
             without_commas = [
                 one.with_changes(comma=cst.MaybeSentinel.DEFAULT) for one in call.args
             ]
@@ -181,30 +190,16 @@ def _set_in(argument: cst.Arg, width: int) -> cst.Arg:
     return argument.with_changes(comma=comma.with_changes(whitespace_after=behind))
 
 
-def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
-    """Of a chain of calls `a(…).b(…)`, the one with the longest arguments.
-
-    Of `inject(optax.adam)(rate)`, where the first has names alone, it is the last.
-    """
-    best, width = call, -1
+def _links(call: cst.Call) -> Iterator[cst.Call]:
+    """The calls of a chain `a(…).b(…)(…)` that can be broken, the last one first."""
     node: cst.BaseExpression = call
     while isinstance(node, cst.Call | cst.Attribute):
         if isinstance(node, cst.Attribute):
             node = node.value
             continue
-        texts = map(module.code_for_node, node.args)
-        size = sum(map(len, texts))
-        if size > width and not _is_broken(node):
-            best = node
-            width = size
+        if node.args and not _is_broken(node):
+            yield node
         node = node.func
-        if isinstance(node, cst.Call) and all(_is_name(one.value) for one in node.args):
-            node = node.func
-    return best
-
-
-def _is_name(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Name | cst.Attribute)
 
 
 def _indent_of(line: str) -> int:
@@ -221,9 +216,16 @@ def joined(
     original: cst.SimpleStatementLine,
     updated: cst.SimpleStatementLine,
     indent: int,
+    shrinks: bool,
 ) -> cst.SimpleStatementLine:
-    """A statement that was too long for one line, on fewer lines if it needs no more."""
-    text = _lines(module, updated)
+    """A statement that was too long for one line, on fewer lines if it needs no more.
+
+    Arguments were taken away, or it has more lines than before, and none was held open by a comma.
+    """
+    text, before = _lines(module, updated), _lines(module, original)
+    has_grown = text.count("\n") > before.count("\n")
+    if not shrinks and (not has_grown or OPEN.search(before)):
+        return updated
     # Comments end in a line break, and strings may have some.
     if "#" in text or '"""' in text or "\\" in text:
         return updated

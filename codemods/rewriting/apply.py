@@ -181,10 +181,7 @@ class Applier(cst.CSTTransformer):
             return line
         module, limit = self.file.module, self.file.limit
         line = fit(module, limit, original, line, column)
-        # a call with fewer arguments may fit on one line again
-        if self.file.left.shrinks:
-            return joined(module, limit, original, line, column)
-        return line
+        return joined(module, limit, original, line, column, self.file.left.shrinks)
 
     def _with_preludes(
         self, line: cst.SimpleStatementLine | Statements, indent: int
@@ -209,7 +206,7 @@ class Applier(cst.CSTTransformer):
     ) -> cst.SimpleStatementLine:
         """A statement with a comment above it, if its learning rate is a placeholder.
 
-        The first one in a function has it for all.
+        The first one in a file has it for all.
         """
         if self.has_comment or not self.file.left.has_unset:
             return statement
@@ -309,7 +306,6 @@ class Applier(cst.CSTTransformer):
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef | cst.RemovalSentinel:
-        self.has_comment = False
         start = self._span(original_node)[:2]
         removal = self.planned.removal(start)
         if removal is not None:

@@ -115,8 +115,13 @@ def place_within(section: list[int], lines: Lines, new: ImportLine) -> int:
     roots = {index: root_of(lines[index]) for index in section}
     own = [index for index in section if roots[index] == root_of(new)]
     related = [index for index in section if roots[index] in RELATED]
-    beside = own or related or section
-    return beside[-1] + 1
+    behind = (own or related or section)[-1]
+    # past those that go on in order, as `import numpy` behind `import jax`
+    while {behind, behind + 1} <= roots.keys():
+        if not roots[behind] <= roots[behind + 1] <= root_of(new):
+            break
+        behind += 1
+    return behind + 1
 
 
 def _is_sorted(section: list[int], lines: Lines) -> bool:

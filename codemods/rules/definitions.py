@@ -36,9 +36,10 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 
     The learning rate becomes an injected hyperparameter if each step sets it, or if no step is in
     view and the constructor gives none; everything else stays static. If the constructor gave no
-    rate, it gets the number that all steps set, or else 0.0, with a comment that each step has to
-    set it. Unpacked arguments, as in `optim.Adam(**arguments)`, are unknown, so the call goes to a
-    function that takes the legacy arguments, unless all their names are known and the same.
+    rate, it gets the number that all steps set, or else 0.0; above the first in a file, a comment
+    says that each step has to set it. Unpacked arguments, as in `optim.Adam(**arguments)`, are
+    unknown, so the call goes to a function that takes the legacy arguments, unless all their names
+    are known and the same.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():

@@ -179,13 +179,15 @@ def _create_as_function(use: Use, context: Context) -> Edit | Refusal:
             "Call it by its own name.",
         )
     state, supports = _state_class(made, context)
-    parameters, transformation = name, "{definition}"
+    # what a compiled function returns are arrays
+    parameters, transformation, then = name, "{definition}", ""
     if not _is_transformed(use, context):
         # it is called later, maybe often, and the definition is made now
         parameters, transformation = f"{name}, tx={{definition}}", "tx"
+        then = _array_as_step(made, context)
     template = (
         f"lambda {parameters}: {state}.create(apply_fn=None, params={name}, "
-        f"tx={transformation}){_array_as_step(made, context)}"
+        f"tx={transformation}){then}"
     )
     return Replace(
         use.span, template, (("definition", use.unit.span(use.owner)),), supports

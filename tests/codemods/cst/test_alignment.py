@@ -142,6 +142,41 @@ LAID_OUT = """
 +         # and nothing else
 +     ),
 + )
+== the last call of a chain
+- optimizer_of_model = optim.Adam(1e-3).create(params)
+- optimizer_of_model = optimizer_of_model.apply_gradient(gradients, learning_rate=rate)
++ optimizer_of_model = train_state.TrainState.create(
++     apply_fn=None,
++     params=params,
++     tx=optax.chain(
++         optax.scale_by_adam(),
++         optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3),
++     ),
++ )
++ opt_state = optax.tree_utils.tree_set(optimizer_of_model.opt_state, learning_rate=rate)
++ optimizer_of_model = optimizer_of_model.replace(opt_state=opt_state).apply_gradients(
++     grads=gradients
++ )
+== aligned arguments that become a chain
+- optimizer_def = optim.Momentum(learning_rate=config.learning_rate,
+-                                beta=config.momentum, weight_decay=config.weight_decay)
+- optimizer = optimizer_def.create(params)
++ optimizer_def = optax.chain(
++     optax.add_decayed_weights(config.weight_decay),
++     optax.sgd(learning_rate=config.learning_rate, momentum=config.momentum),
++ )
++ optimizer = train_state.TrainState.create(
++     apply_fn=None, params=params, tx=optimizer_def
++ )
+== aligned arguments that fit on one line, as their author did not want it
+- optimizer_def = optim.Momentum(learning_rate=0.1,
+-                                weight_decay=0.2)
+- optimizer = optimizer_def.create(params)
++ optimizer_def = optax.chain(optax.add_decayed_weights(0.2),
++                             optax.sgd(learning_rate=0.1, momentum=0.9))
++ optimizer = train_state.TrainState.create(
++     apply_fn=None, params=params, tx=optimizer_def
++ )
 == a comment behind what was not the last
 - optimizer = optim.Adam(1e-3).create(params)
 - optimizer = optimizer.apply_gradient(

@@ -62,3 +62,23 @@ def test_a_call_that_loses_an_argument_loses_its_line_break_too() -> None:
         ).apply_gradients(grads=gradient)
         """)
     assert indent(step, " " * 8) in result.after.decode()
+
+
+def test_a_call_behind_one_that_is_broken_stays_whole() -> None:
+    code = dedent("""\
+        import jax
+        from flax import optim
+
+
+        def start(params_cpu, config):
+          return jax.jit(optim.Momentum(config.rate, beta=0.8).create)(params_cpu)
+        """)
+    [result] = migrate([Source("train.py", code.encode())])
+    start = dedent("""\
+        return jax.jit(
+            lambda params: train_state.TrainState.create(
+                apply_fn=None,
+                params=params,
+                tx=optax.sgd(config.rate, momentum=0.8)))(params_cpu)
+        """)
+    assert indent(start, " " * 2) in result.after.decode()

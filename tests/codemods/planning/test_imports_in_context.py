@@ -348,6 +348,25 @@ FORMS = '''
 +     return train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=optax.adam(1e-3)
 +     )
+== among imports that are in order from the related one on
+  from flax import jax_utils
+- from flax import optim
++ from flax.training import train_state
+  import batches
+  import jax
+  import jax.numpy as jnp
+  import ml_collections
+  import numpy as np
++ import optax
+  import tensorflow as tf
+
+- optimizer = jax_utils.replicate(optim.Adam(1e-3).create({"w": jnp.zeros(2)}))
++ optimizer = jax_utils.replicate(
++     train_state.TrainState.create(
++         apply_fn=None, params={"w": jnp.zeros(2)}, tx=optax.adam(1e-3)
++     )
++ )
+  print(batches.NAMES, ml_collections, np, tf, jax)
 == an old optax import, in order already
   import jax
   import optax

@@ -136,7 +136,7 @@ REWRITTEN = """
 +     return jax_utils.replicate(
 +         train_state.TrainState.create(
 +             apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.8)
-+         ),
++         )
 +     )
 
   def train(params, directory):
@@ -162,7 +162,7 @@ REWRITTEN = """
 +     file.write(
 +         serialization.msgpack_serialize(
 +             serialization.to_state_dict(one_copy(optimizer))
-+         ),
++         )
 +     )
 +     return as_many_copies(
 +         optimizer,
