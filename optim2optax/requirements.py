@@ -23,7 +23,7 @@ IMPORTS = {
     )
     for name in ("optax", "chex")
 }
-CODES = (*(f"FO85{digit}" for digit in "123"), *(f"FO95{digit}" for digit in "012345"))
+CODES = (*(f"FO85{digit}" for digit in "1234"), *(f"FO95{digit}" for digit in "012345"))
 TOO_OLD = ("FO852", "FO853", "FO955")
 
 

@@ -46,6 +46,13 @@ PYTHON = describe(
     before='requires-python = ">=3.7"\n',
     after='requires-python = ">=3.9"\n',
 )
+EXTRA = describe(
+    "FO854",
+    "a JAX extra with a new name",
+    """`jax[cuda12_pip]` is now `jax[cuda12]`: JAX with CUDA 12 from pip packages.""",
+    before="jax[cuda12_pip]>=0.4.30\n",
+    after="jax[cuda12]>=0.4.30\n",
+)
 LOCKED = describe(
     "FO950",
     "a lock file has older versions",

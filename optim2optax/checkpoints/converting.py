@@ -18,9 +18,16 @@ from optim2optax.checkpoints import (
     to_be_read,
     to_be_written,
 )
-from optim2optax.checkpoints.factories import importing_from_here, made
+from optim2optax.checkpoints.factories import (
+    forget_modules_here,
+    importing_from_here,
+    made,
+    made_by,
+    thought_of,
+)
 from optim2optax.checkpoints.files import checkpoints_at, newest_at, refuse_to_replace
 from optim2optax.checkpoints.loading import load
+from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.serializing import write
 from optim2optax.checkpoints.state_dict_places import leaves, quoted
 
@@ -66,12 +73,10 @@ def convert(
     refuse_to_replace(new, source, overwrite)
     try:
         with importing_from_here():
-            fresh, transformations = made(factory)
-            state = load(source, fresh, transformations, params_only=params_only)
-            if before is not None:
-                from optim2optax.checkpoints.trial_step import compare_steps
-
-                compare_steps(source, before, state, transformations)
+            if before is None:
+                state = _loaded(source, factory, params_only)
+            else:
+                state = _compared(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
         if dry_run:
             pass
@@ -123,6 +128,60 @@ def _is_finite(leaf: Any) -> bool:
     flat = leaf.ravel()
     starts = range(0, flat.size, AT_ONCE)
     return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in starts)
+
+
+def _loaded(source: Path, factory: str, params_only: bool) -> Any:
+    """The state of the program with the values of a checkpoint.
+
+    The fresh state is abstract, if that is possible. It is not if the function asks for numbers, or
+    if the function or its transformation keep what they compute.
+    """
+    try:
+        fresh = thought_of(factory)
+        state, transformations = fresh.state, fresh.transformations
+        state = load(source, state, transformations, params_only=params_only)
+        return _completed(state, factory)
+    except CheckpointError:
+        raise
+    except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, it is the program's
+        # once more, with numbers
+        forget_modules_here()
+        fresh = made(factory)
+        state, transformations = fresh.state, fresh.transformations
+        return load(source, state, transformations, params_only=params_only)
+
+
+def _compared(source: Path, factory: str, before: str) -> Any:
+    """The same as `_loaded`, if the state steps as the program did before its migration."""
+    from optim2optax.checkpoints.trial_step import compare_steps
+
+    fresh = made(factory)
+    state = load(source, fresh.state, fresh.transformations)
+    compare_steps(source, before, state, fresh.transformations)
+    return state
+
+
+def _completed(state: Any, factory: str) -> Any:
+    """A state without abstract leaves: the program makes those that the checkpoint does not have.
+
+    A compiled function computes only the leaves that it returns.
+    """
+    values, structure = jax.tree_util.tree_flatten(state)
+    missing = [
+        number
+        for number, leaf in enumerate(values)
+        if isinstance(leaf, jax.ShapeDtypeStruct)
+    ]
+    if missing:
+        make = made_by(factory)
+
+        def missing_leaves() -> list[Any]:
+            made_leaves = jax.tree_util.tree_leaves(split(make())[0])
+            return [made_leaves[number] for number in missing]
+
+        for number, leaf in zip(missing, jax.jit(missing_leaves)(), strict=True):
+            values[number] = leaf
+    return jax.tree_util.tree_unflatten(structure, values)
 
 
 def _plain(leaf: Any) -> Any:

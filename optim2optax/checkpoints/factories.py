@@ -8,29 +8,56 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
+
+import jax
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.state_dict_places import Path
 
 
-def made(factory: str) -> tuple[Any, dict[Path, Any]]:
-    """A program's fresh state, and its transformations outside of train states by their places.
+@dataclass(frozen=True)
+class Fresh:
+    """A program's fresh state, and its transformations outside of train states by their places."""
+
+    state: Any
+    transformations: dict[Path, Any]
+
+
+def thought_of(factory: str) -> Fresh:
+    """An abstract state: it has only a structure, shapes and dtypes, and takes no memory.
+
+    Raises:
+      CheckpointError: if there is no such function.
+      Exception: whatever the function raises, perhaps only because it has no numbers.
+    """
+    make = made_by(factory)
+    transformations: dict[Path, Any] = {}
+
+    # JAX takes only arrays from a function
+    def without_transformations() -> Any:
+        state, found = split(make())
+        transformations.update(found)
+        return state
+
+    return Fresh(jax.eval_shape(without_transformations), transformations)
+
+
+def made(factory: str) -> Fresh:
+    """A state with numbers.
 
     Raises:
       CheckpointError: if there is no such function, or it fails.
     """
     make = made_by(factory)
     try:
-        return split(make())
+        return Fresh(*split(make()))
     except (Exception, SystemExit) as error:
         # SystemExit: argparse, if the program needs arguments
-        first = str(error).strip().partition("\n")[0]
-        raise CheckpointError(
-            f"{factory} failed with {type(error).__name__}: {first}"
-        ) from error
+        raise CheckpointError(f"{factory} failed with {error_text(error)}") from error
 
 
 def made_by(factory: str) -> Callable[[], Any]:
@@ -96,6 +123,31 @@ def importing_from_here() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(os.getcwd())
+
+
+def forget_modules_here() -> None:
+    """Let the modules in the current folder be imported again.
+
+    They may keep abstract values from a call without numbers.
+    """
+    for name, module in [*sys.modules.items()]:
+        if name != "__main__" and _is_here(module):
+            del sys.modules[name]
+
+
+def _is_here(module: Any) -> bool:
+    """Whether a module is from the current folder."""
+    # modules that are built in have no file
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return False
+    return FilePath(file).resolve().is_relative_to(FilePath.cwd().resolve())
+
+
+def error_text(error: BaseException) -> str:
+    """An error in one line."""
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}"
 
 
 def _is_installed(module: Any) -> bool:

@@ -1,20 +1,20 @@
 """The format of `flax.serialization` and `flax.training.checkpoints`.
 
 It is msgpack with types of its own for arrays. Nothing in such a file is run, and nothing of it is
-believed: shapes have to agree with the bytes that are there. The file is read piece by piece, so
-that there is one copy of it in memory.
+believed: shapes have to agree with the bytes that are there. The file is read once, into one
+buffer, and every array stays a part of that; the package `msgpack` would copy each.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
-import msgpack
 import numpy as np
 
 from optim2optax.checkpoints import CheckpointError, to_be_read
@@ -28,15 +28,16 @@ CHUNKED, SHAPE, CHUNKS = "__msgpack_chunked_array__", "shape", "chunks"
 NAMED_TUPLE = {"name", "fields", "values"}
 """How Flax up to 0.3.4 stored a named tuple: its name, and two dicts with the keys 0, 1, …"""
 
+DEEPEST = 200
 MOST_VALUES = 1_000_000
-"""More elements of a dict or list than any model has."""
+"""More elements of dicts, lists and shapes than any model has."""
 
 MOST_DIMENSIONS = 32
 MOST_ELEMENTS = 2**58
 """More elements than an array of any NumPy has. An empty dimension counts as one element."""
 
-LARGEST = 2**32 - 1
-"""The most bytes of a value in msgpack."""
+LARGEST_GAP = 7
+"""An array may move by so many bytes: its header in the file is longer."""
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
 
@@ -49,6 +50,10 @@ class BadContentError(ValueError):
     """The content of a file contradicts itself or the format."""
 
 
+class CutOffError(ValueError):
+    """The file ends in the middle of a value."""
+
+
 def read(path: Path) -> Tree:
     """The tree in a file. A named tuple of an old Flax is a dict of its fields, as today.
 
@@ -57,30 +62,20 @@ def read(path: Path) -> Tree:
     """
     try:
         with to_be_read(path), path.open("rb") as file:
-            _refuse_more_than_memory(path.stat().st_size)
-            unpacker = msgpack.Unpacker(
-                file,
-                ext_hook=_extension,
-                object_pairs_hook=_dict,
-                max_buffer_size=2 * LARGEST,
-                max_str_len=LARGEST,
-                max_bin_len=LARGEST,
-                max_ext_len=LARGEST,
-                max_array_len=MOST_VALUES,
-                max_map_len=MOST_VALUES,
+            content = _room_for(path.stat().st_size)
+            reader = _Reader(memoryview(content)[: file.readinto(content)])
+        tree = reader.value(DEEPEST)
+        if reader.left:
+            raise BadContentError(
+                f"something follows the checkpoint, {reader.left} bytes"
             )
-            tree = unpacker.unpack()
-            left = path.stat().st_size - unpacker.tell()
-        if left:
-            raise BadContentError(f"something follows the checkpoint, {left} bytes")
-    except msgpack.OutOfData:
+    except CutOffError:
         raise CheckpointError(
             f"{path} is empty or cut off: copy it once more, or take an earlier checkpoint."
         ) from None
-    except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        why = str(error) or type(error).__name__
+    except ValueError as error:
         raise CheckpointError(
-            f"{path} is no checkpoint of Flax ({why}): {NOT_ONE}."
+            f"{path} is no checkpoint of Flax ({error}): {NOT_ONE}."
         ) from None
     except MemoryError:
         raise CheckpointError(
@@ -89,59 +84,221 @@ def read(path: Path) -> Tree:
     return tree
 
 
-def _refuse_more_than_memory(size: int) -> None:
-    """Some systems promise more memory than they have, and kill the process that uses it."""
+def _room_for(size: int) -> bytearray:
+    """A buffer of a size.
+
+    Some systems promise more memory than they have, and kill the process that uses it, so that
+    the size is compared with the memory of the machine first.
+    """
     if "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         if size > memory:
             raise MemoryError
+    return bytearray(size)
 
 
-def _dict(pairs: list[tuple[Any, Any]]) -> Tree:
-    """A dict, or the array or named tuple that it stands for."""
-    found = dict(pairs)
-    if len(found) < len(pairs) or not all(isinstance(key, str) for key in found):
-        raise BadContentError("a key that is no text, or there twice")
-    if CHUNKED in found:
-        return _joined(found)
-    return _named_tuple(found) if {*found} == NAMED_TUPLE else found
+class _Reader:
+    """Reads msgpack from a buffer, one value after the other.
+
+    The format: https://github.com/msgpack/msgpack/blob/master/spec.md
+    """
+
+    def __init__(self, content: memoryview) -> None:
+        self.content = content
+        self.address = _address(np.frombuffer(content, np.uint8))
+        self.position = 0
+        self.end = len(content)
+        self.values = 0
+
+    @property
+    def left(self) -> int:
+        """The number of bytes that are not read yet."""
+        return self.end - self.position
+
+    def value(self, depth: int) -> Tree:
+        """The next value.
+
+        Raises:
+          CutOffError: if the buffer ends within the value.
+          BadContentError: if Flax does not write such a value.
+        """
+        if not depth:
+            raise BadContentError("nested too deeply")
+        code = self._number("B")
+        if code in CONSTANTS:
+            return CONSTANTS[code]
+        if code in NUMBERS:
+            return self._number(NUMBERS[code])
+        if code < 0x80:  # a small number, which is its own code
+            return code
+        if code >= 0xE0:  # a small negative number
+            return code - 0x100
+        if code in EXTENSIONS:
+            return self._extension(self._extension_size(code))
+        if code not in SIZED:
+            raise BadContentError(f"the code {code:#x}, which msgpack has not")
+        size = self._size(code)
+        if code in TEXTS:
+            return str(self._bytes(size), "utf-8")
+        if code in BYTES:
+            return bytes(self._bytes(size))
+        return self._container(code, size, depth)
+
+    def _container(self, code: int, size: int, depth: int) -> Tree:
+        self.values += size
+        if size > self.left:  # each value has a byte at least
+            raise CutOffError
+        if self.values > MOST_VALUES:
+            raise BadContentError("more than a model has")
+        if code in LISTS:
+            return [self.value(depth - 1) for _ in range(size)]
+        return self._map(size, depth - 1)
+
+    def _extension_size(self, code: int) -> int:
+        size = EXTENSIONS[code]
+        if isinstance(size, int):
+            return size
+        return int(self._number(size))
+
+    def _size(self, code: int) -> int:
+        if code in SIZES:
+            return int(self._number(SIZES[code]))
+        # the code of a short text, list or dict has the length in its last bits
+        bits = 0x1F if code in TEXTS else 0x0F
+        return code & bits
+
+    def _number(self, code: str) -> Any:
+        packed = STRUCTS[code]
+        [number] = packed.unpack(self._bytes(packed.size))
+        return number
+
+    def _bytes(self, size: int) -> memoryview:
+        if size > self.left:
+            raise CutOffError
+        self.position += size
+        return self.content[self.position - size : self.position]
+
+    def _map(self, size: int, depth: int) -> Tree:
+        found: dict[str, Any] = {}
+        for _ in range(size):
+            key = self.value(depth)
+            if not isinstance(key, str) or key in found:
+                raise BadContentError("a key that is no text, or there twice")
+            found[key] = self.value(depth)
+        if CHUNKED in found:
+            return self._joined(found)
+        return _named_tuple(found) if {*found} == NAMED_TUPLE else found
+
+    def _extension(self, size: int) -> Array | complex:
+        code = self._number("B")
+        if size > self.left:
+            raise CutOffError
+        # what is in it must not go beyond it
+        whole, self.end = self.end, self.position + size
+        try:
+            if code not in (NDARRAY, SCALAR, COMPLEX):
+                raise BadContentError(f"unknown type {code}")
+            value = self._complex() if code == COMPLEX else self._array()
+            if self.left:
+                raise BadContentError("an array that something follows")
+        except CutOffError:
+            raise BadContentError("an array that is cut off") from None
+        self.end = whole
+        return value
+
+    def _complex(self) -> complex:
+        match self.value(2):
+            case [int() | float() as real, int() | float() as imaginary]:
+                return complex(real, imaginary)
+        raise BadContentError("a complex number that is none")
+
+    def _array(self) -> Array:
+        """An array of Flax: a list of its shape, the name of its dtype, and its bytes.
+
+        The bytes are not copied, but may move in the buffer, over their header: Orbax would copy an
+        array that is not aligned.
+        """
+        if self._number("B") != 0x93:  # a list of three elements
+            raise BadContentError("an array without a shape, a dtype and bytes")
+        shape = _shape(self.value(2))
+        dtype = _dtype(self.value(1))
+        code = self._number("B")
+        if code not in BYTES:
+            raise BadContentError("an array without bytes")
+        size = self._number(SIZES[code])
+        data = self._bytes(size)
+        begin = self.position - size
+        gap = begin % min(dtype.alignment, LARGEST_GAP + 1)
+        if gap:
+            begin -= gap
+            self.content[begin : begin + size] = data
+        return _shaped(self.content[begin : begin + size], dtype, shape)
+
+    def _joined(self, tree: Mapping[str, Any]) -> Array:
+        """An array in pieces as one: they move together in the buffer, over their headers."""
+        shape = tree.get(SHAPE)
+        pieces = list(_in_order(tree.get(CHUNKS)))
+        sizes = shape if isinstance(shape, list) else list(_in_order(shape))
+        if not _belong_together(pieces):
+            raise BadContentError(
+                "an array whose pieces are none, or do not belong together"
+            )
+        begin = end = _address(pieces[0]) - self.address
+        for piece in pieces:
+            start = _address(piece) - self.address
+            if start < end:
+                raise BadContentError(
+                    "an array whose pieces are in another order than their numbers"
+                )
+            part = self.content[start : start + piece.nbytes]
+            self.content[end : end + piece.nbytes] = part
+            end += piece.nbytes
+        return _shaped(self.content[begin:end], pieces[0].dtype, _shape(sizes))
 
 
-def _extension(code: int, content: bytes) -> Array | complex:
-    try:
-        value = msgpack.unpackb(content)
-    except (ValueError, msgpack.UnpackException) as error:
-        raise BadContentError(f"an array that is none: {error}") from None
-    match code, value:
-        case (_, [int() | float() as real, int() | float() as imaginary]) if (
-            code == COMPLEX
-        ):
-            return complex(real, imaginary)
-        # a list of its shape, the name of its dtype, and its bytes
-        case (_, [shape, name, bytes() as data]) if code in (NDARRAY, SCALAR):
-            return _shaped(np.frombuffer(data, np.uint8), _dtype(name), _shape(shape))
-    raise BadContentError(f"a value of type {code} that is none")
+CONSTANTS: Mapping[int, object] = {0xC0: None, 0xC2: False, 0xC3: True}
+NUMBERS: Mapping[int, str] = dict(zip(range(0xCA, 0xD4), "fdBHIQbhiq", strict=True))
+"""Codes that a number follows, in the notation of `struct`."""
+
+STRUCTS = {code: struct.Struct(f">{code}") for code in "fdBHIQbhiq"}
+
+EXTENSIONS: Mapping[int, int | str] = {
+    0xC7: "B", 0xC8: "H", 0xC9: "I", **{0xD4 + power: 2**power for power in range(5)},
+}  # fmt: skip
+"""Codes that an extension type follows, with its length, or the code of the number that is it."""
+
+BYTES = frozenset((0xC4, 0xC5, 0xC6))
+TEXTS = frozenset((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
+LISTS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD))
+MAPS = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
+SIZED = BYTES | TEXTS | LISTS | MAPS
+SIZES: Mapping[int, str] = dict(
+    zip(
+        (0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF),
+        "BHIBHIHIHI",
+        strict=True,
+    )
+)
+"""Codes that a length follows."""
 
 
-def _joined(tree: Mapping[str, Any]) -> Array:
-    """An array in pieces as one."""
-    shape = tree.get(SHAPE)
-    pieces = list(_in_order(tree.get(CHUNKS)))
-    sizes = shape if isinstance(shape, list) else list(_in_order(shape))
-    are_arrays = all(isinstance(piece, np.ndarray) for piece in pieces)
-    if not pieces or not are_arrays or len({piece.dtype for piece in pieces}) > 1:
-        raise BadContentError(
-            "an array whose pieces are none, or do not belong together"
-        )
-    flat = np.concatenate([piece.reshape(-1) for piece in pieces])
-    return _shaped(flat.view(np.uint8), flat.dtype, _shape(sizes))
+def _belong_together(pieces: list[Any]) -> bool:
+    """Whether these are the pieces of one array."""
+    if not pieces:
+        return False
+    first = pieces[0]
+    return all(
+        isinstance(piece, np.ndarray) and piece.dtype == first.dtype for piece in pieces
+    )
+
+
+def _address(array: Array) -> int:
+    """Where an array begins in memory."""
+    return int(array.__array_interface__["data"][0])
 
 
 def _shape(value: object) -> tuple[int, ...]:
-    # True is an int, too
-    if not isinstance(value, list) or any(
-        type(size) is not int or size < 0 for size in value
-    ):
+    if not isinstance(value, list) or not all(map(_is_size, value)):
         raise BadContentError("an array whose shape is none")
     if len(value) > MOST_DIMENSIONS:
         raise BadContentError(f"an array of {len(value)} dimensions")
@@ -149,6 +306,11 @@ def _shape(value: object) -> tuple[int, ...]:
     if elements >= MOST_ELEMENTS:
         raise BadContentError("an array whose shape is none")
     return tuple(value)
+
+
+def _is_size(value: object) -> bool:
+    # True is an int, too
+    return type(value) is int and value >= 0
 
 
 def _dtype(name: object) -> np.dtype[Any]:
@@ -174,13 +336,13 @@ CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {
 """The names in Flax up to 0.2. JAX had only bfloat16 then, whose name told only its size."""
 
 
-def _shaped(data: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+def _shaped(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """The array of some bytes, which is no copy."""
-    if data.size != math.prod(shape) * dtype.itemsize:
+    if len(data) != math.prod(shape) * dtype.itemsize:
         raise BadContentError(
             f"an array of shape {shape} and type {dtype} that has another number of bytes"
         )
-    return data.view(dtype).reshape(shape)
+    return np.frombuffer(data, dtype).reshape(shape)
 
 
 def _named_tuple(tree: Mapping[str, Any]) -> Tree:

@@ -11,6 +11,7 @@ from typing import Any
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, FoundState, StoredLeaf, contents
+from optim2optax.checkpoints.differing import LeafDifference
 from optim2optax.checkpoints.files import read, size_of
 from optim2optax.wording import counted, printable
 
@@ -135,3 +136,20 @@ def _object(file: Inspected) -> dict[str, Any]:
         "optimizers": [asdict(found) for found in file.contents.found],
         "others": [asdict(leaf) for leaf in file.contents.others],
     }
+
+
+def differences_as_text(found: Sequence[LeafDifference]) -> str:
+    """What differs, in lines."""
+    lines: list[str] = []
+    for one in found:
+        place = one.path or "the whole file"
+        lines.append(printable(f"{place} {one.what}"))
+    if not lines:
+        lines.append("nothing differs")
+    return "\n".join(lines) + "\n"
+
+
+def differences_as_json(found: Sequence[LeafDifference]) -> str:
+    """What differs, as one JSON object."""
+    objects = [asdict(one) for one in found]
+    return json.dumps({"version": 1, "differences": objects}, indent=2) + "\n"

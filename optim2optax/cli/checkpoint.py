@@ -58,9 +58,14 @@ def command() -> None:
     default="text",
     show_default=True,
 )
+@click.option(
+    "--diff",
+    is_flag=True,
+    help="List which leaves of two checkpoints differ, and by how much.",
+)
 @click.pass_context
 def inspect(
-    context: click.Context, paths: Sequence[Path | str], output_format: str
+    context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool
 ) -> None:
     """List the contents of checkpoints: optimizers and train states, with their place and step, \
 and everything else.
@@ -72,8 +77,8 @@ and everything else.
 
     \b
     Exit codes:
-      0  all could be read
-      1  one could not
+      0  all could be read; with --diff, nothing differs
+      1  one could not; with --diff, something differs
       2  wrong usage, or the packages for it are not installed
     """  # noqa: D205 - the summary is the first paragraph of the help
     try:
@@ -85,6 +90,9 @@ and everything else.
             f"{error.name} is missing: {command_to_install('checkpoint')}"
         ) from error
 
+    if diff:
+        _print_differences(context, paths, output_format)
+        return
     inspected: list[listing.Inspected] = []
     with local_copies() as copies:
         for path in paths:
@@ -98,6 +106,31 @@ and everything else.
         as_lines = listing.as_json
     click.echo(copies.named(as_lines(inspected)), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
+
+
+def _print_differences(
+    context: click.Context, paths: Sequence[Path | str], output_format: str
+) -> None:
+    """Print which leaves of two checkpoints differ, and exit."""
+    from optim2optax.checkpoints import CheckpointError, listing
+    from optim2optax.checkpoints.differing import differences
+    from optim2optax.checkpoints.files import newest_at, read
+    from optim2optax.checkpoints.remote import local_copies
+
+    if len(paths) != 2:  # inspect --diff old
+        raise click.UsageError("--diff takes two checkpoints")
+    try:
+        with local_copies() as copies:
+            first, second = [read(newest_at(copies.copy_of(path))) for path in paths]
+            found = list(differences(first, second))
+    except CheckpointError as error:
+        click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
+        context.exit(1)
+    as_lines = listing.differences_as_text
+    if output_format == "json":
+        as_lines = listing.differences_as_json
+    click.echo(as_lines(found), nl=False)
+    context.exit(1 if found else 0)
 
 
 @command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)

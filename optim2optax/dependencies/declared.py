@@ -38,21 +38,6 @@ class Finding:
     note: str = ""
 
 
-class Behind(NamedTuple):
-    """Where a requirement is added behind another one, and what is put around it."""
-
-    start: int
-    end: int
-    prefix: str = ""
-    suffix: str = ""
-
-    def edit(self, requirement: str) -> TextEdit:
-        """The edit that adds a requirement."""
-        return TextEdit(
-            self.start, self.end, f"{self.prefix}{requirement}{self.suffix}"
-        )
-
-
 @dataclass(frozen=True)
 class DeclaredRequirement:
     """A requirement as it stands in a file.
@@ -63,13 +48,12 @@ class DeclaredRequirement:
       version: the part with the versions; empty, behind the name, if it has none.
       spec: the text of that part.
       gap: the text between the name and the version.
-      extras: the extras as they are written.
+      extras: the extras as they are written, with their place.
       syntax: how the versions are written.
       whole_range: whether a solution must be right for each admitted version. Tools that lock
         demand that for the Python of a project.
       bare: whether it has no quotes where `>` has another meaning, and gets them with a version.
       is_hashed: whether it has hashes, which are those of one version.
-      behind: where another one is added; None if there is no simple way.
     """
 
     name: str
@@ -77,25 +61,27 @@ class DeclaredRequirement:
     version: Span
     spec: str = ""
     gap: str = ""
-    extras: str = ""
+    extras: tuple[str, Span] | None = None
     syntax: Syntax = "pep440"
     whole_range: bool = False
     bare: bool = False
     is_hashed: bool = False
-    behind: Behind | None = None
+
+
+Insert = Callable[[DeclaredRequirement, str, str], TextEdit | None]
+"""Adds a requirement of a name, and of a version if any, behind another one; None if it cannot."""
 
 
 @dataclass(frozen=True)
 class Section:
     """Requirements that are installed together.
 
-    Other sections of a file need not repeat the requirements of its `base`. Nothing is added to
-    one that is `closed`.
+    Other sections of a file need not repeat the requirements of its `base`.
     """
 
     declared: tuple[DeclaredRequirement, ...]
+    insert: Insert | None = None
     base: bool = False
-    closed: bool = False
 
     def has(self, name: str) -> bool:
         """Whether it has a requirement of a name."""

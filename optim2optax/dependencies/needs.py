@@ -84,6 +84,10 @@ EXTRAS = frozenset(
 )
 """The extras of JAX today (0.12), normalized."""
 
+RENAMED_EXTRAS: Mapping[str, str] = MappingProxyType({"cuda12-pip": "cuda12"})
+"""Extras that are the same under another name: JAX with the CUDA 12 that comes as packages."""
+
+
 NAMES = ("python", "jaxlib", "ml-dtypes", "numpy", "scipy")
 JAX: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -57,13 +57,10 @@ def requirements(text: str) -> Iterator[DeclaredRequirement]:
         spec = found["spec"] or ""
         is_image = found["name"] == "python" and spec[:1].isdigit()
         syntax: Syntax = "minor" if is_image else "conda"
+        extras = None
+        if found["extras"]:
+            extras = (found["extras"], found.span("extras"))
         version = found.span("spec") if spec else (found.end(), found.end())
         yield DeclaredRequirement(
-            found["name"],
-            found.span(),
-            version,
-            spec,
-            "",
-            found["extras"] or "",
-            syntax,
+            found["name"], found.span(), version, spec, "", extras, syntax
         )

@@ -12,8 +12,10 @@ from optim2optax.dependencies.declared import (
     DeclaredRequirement,
     Finding,
     FormatError,
+    Insert,
     Section,
     Span,
+    TextEdit,
 )
 from optim2optax.dependencies.shell import installs
 
@@ -82,19 +84,35 @@ class _Cell:
 
     def placed(self, section: Section) -> Section:
         """A section of the source, with the places in the file."""
-        return replace(section, declared=tuple(map(self._placed, section.declared)))
+        places = {self._placed(declared): declared for declared in section.declared}
+        insert = section.insert
+        assert insert is not None
+        return replace(
+            section, declared=tuple(places), insert=self._inserting(insert, places)
+        )
 
     def _placed(self, declared: DeclaredRequirement) -> DeclaredRequirement:
-        behind = declared.behind
-        if behind is not None:
-            start, end = self.place(behind[:2])
-            behind = behind._replace(start=start, end=end)
+        extras = declared.extras
+        if extras:
+            written, span = extras
+            extras = (written, self.place(span))
         return replace(
             declared,
             span=self.place(declared.span),
             version=self.place(declared.version),
-            behind=behind,
+            extras=extras,
         )
+
+    def _inserting(
+        self, insert: Insert, places: dict[DeclaredRequirement, DeclaredRequirement]
+    ) -> Insert:
+        def inserted(
+            anchor: DeclaredRequirement, name: str, version: str
+        ) -> TextEdit | None:
+            edit = insert(places[anchor], name, version)
+            return edit and TextEdit(*self.place((edit.start, edit.end)), edit.text)
+
+        return inserted
 
 
 def _read(letter: re.Match[str]) -> str:

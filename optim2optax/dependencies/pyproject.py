@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import tomlkit
@@ -14,18 +13,19 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import String
 
 from optim2optax.dependencies.declared import (
-    Behind,
     Declarations,
     DeclaredRequirement,
     Finding,
     FormatError,
     Section,
     Span,
+    TextEdit,
     direct,
 )
 from optim2optax.dependencies.lists import (
-    behind_element,
-    behind_line,
+    into_list,
+    line_behind,
+    quoted_like,
     start_of_line,
 )
 from optim2optax.dependencies.requirement import ABOUT, read_requirement
@@ -35,7 +35,9 @@ PYTHON = ("project", "requires-python")
 SOURCES = ("tool", "uv", "sources")
 BASES = (("project", "dependencies"), ("tool", "poetry", "dependencies"))
 PLACES = ("git", "path", "url", "file")
-LINE = re.compile(r"[ \t]*(?P<key>[\w\"'.-]+)[ \t]*=")
+LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P<space>[ \t]*)"
+)
 STAND_IN = re.compile(r'"optim2optax stands in (\d+)"')
 """The string that stands in for one of the file, to find where it stood."""
 
@@ -79,7 +81,9 @@ def read(text: str, path: str) -> Declarations:
             found = [*read]
             problems += (one for one in found if isinstance(one, Finding))
             declared = (one for one in found if isinstance(one, DeclaredRequirement))
-            sections.append(Section(tuple(declared), base=name in BASES))
+            spans = [value.span for value in values]
+            insert = _into_table(text) if is_table else into_list(text, spans)
+            sections.append(Section(tuple(declared), insert, base=name in BASES))
     return Declarations(tuple(sections), tuple(problems))
 
 
@@ -115,10 +119,7 @@ def _of_list(
 ) -> Iterator[DeclaredRequirement | Finding]:
     for value in values:
         found = read_requirement(text[slice(*value.inner)], value.inner[0], quotes=1)
-        if isinstance(found, DeclaredRequirement):
-            behind = behind_element(text, value.span, value is values[-1])
-            yield replace(found, behind=behind)
-        elif found is not None:
+        if found is not None:
             yield found
 
 
@@ -140,16 +141,24 @@ def _of_table(
                 value.text,
                 syntax="poetry",
                 whole_range=name == "python",
-                behind=_behind(text, name, value.span),
             )
 
 
-def _behind(text: str, name: str, span: Span) -> Behind | None:
-    """A line behind that of a requirement, unless that has a table of its own."""
-    found = LINE.match(text, start_of_line(text, span[0]))
-    if found is None or canonicalize_name(found["key"].strip("\"'")) != name:
-        return None
-    return behind_line(text, found.start("key"), span[1])
+def _into_table(text: str) -> Any:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
+        """A line behind that of another requirement, its equals sign below if there is room."""
+        found = LINE.match(text, start_of_line(text, anchor.span[0]))
+        if found is None or canonicalize_name(found["key"].strip("\"'")) != anchor.name:
+            return None
+        padding = len(found["padding"])
+        # equals signs are aligned if there is more than a space before them
+        column = len(found["key"]) + padding if padding > 1 else 0
+        width = max(column, len(name) + min(padding, 1))
+        value = quoted_like(text, anchor.span, version or "*")
+        line = f"{found['indent']}{name:{width}}={found['space']}{value}"
+        return line_behind(text, anchor.span[1], line)
+
+    return insert
 
 
 def _strings(text: str) -> list[TomlString]:

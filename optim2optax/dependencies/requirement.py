@@ -69,7 +69,11 @@ def read_requirement(
 
 def _declared(found: re.Match[str], start: int, span: Span) -> DeclaredRequirement:
     """The requirement of a match of `HEAD`, in a text that begins at `start`."""
-    head = found.end("extras" if found["extras"] else "name")
+    extras: tuple[str, Span] | None = None
+    head = found.end("name")
+    if found["extras"]:
+        head = found.end("extras")
+        extras = (found["extras"], (start + found.start("extras"), start + head))
     version = (found["version"] or "").rstrip()
     first = found.start("version") if version else head
     gap = found.string[head:first]
@@ -80,7 +84,7 @@ def _declared(found: re.Match[str], start: int, span: Span) -> DeclaredRequireme
         spec=version,
         # flax (>=0.3)
         gap="" if "(" in gap else gap,
-        extras=found["extras"] or "",
+        extras=extras,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
 from codemods.rules.dependencies import (
     ADDED,
+    EXTRA,
     HASHED,
     LOCKED,
     NO_EXTRA,
@@ -19,10 +21,13 @@ from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
     Finding,
+    Insert,
+    Section,
+    Span,
     TextEdit,
     not_read,
 )
-from optim2optax.dependencies.needs import EXTRAS, OPTAX, Needs
+from optim2optax.dependencies.needs import EXTRAS, OPTAX, RENAMED_EXTRAS, Needs
 from optim2optax.dependencies.versions import (
     NotUnderstoodError,
     admits,
@@ -46,7 +51,7 @@ TITLES = {
 def judged(declared: DeclaredRequirement, text: str, needs: Needs) -> Iterator[Finding]:
     """The findings on one requirement of a file."""
     if declared.name == "jax":
-        yield from _of_extras(declared)
+        yield from _of_extras(declared, text)
     lowest = needs.lowest.get(declared.name)
     replaced = needs.replacing.get(declared.name)
     if lowest is None:
@@ -74,7 +79,6 @@ def _raising(
 ) -> Finding:
     """The finding that raises the version of a requirement."""
     before = text[slice(*declared.span)]
-    begin, (first, last) = declared.span[0], declared.version
     # jaxlib==0.1.71+cuda111
     _, separator, local = declared.spec.partition("+")
     return Finding(
@@ -82,7 +86,7 @@ def _raising(
         span=declared.span,
         message=message,
         edits=_edits(declared, version),
-        new=before[: first - begin] + version + before[last - begin :],
+        new=_replaced(before, declared.span, declared.version, version),
         note=f"`+{local}` is dropped. {GPU}" if separator else "",
     )
 
@@ -101,17 +105,37 @@ def _raised(declared: DeclaredRequirement, lowest: str, is_floor: bool) -> str |
     return None
 
 
-def _of_extras(declared: DeclaredRequirement) -> Iterator[Finding]:
-    """The extras of JAX that are removed: `jax[cuda111]`."""
-    extras = [word.strip() for word in declared.extras.strip("[]").split(",")]
-    # jax[cuda12_pip] is jax[cuda12-pip]
-    unknown = [one for one in extras if one and canonicalize_name(one) not in EXTRAS]
+def _of_extras(declared: DeclaredRequirement, text: str) -> Iterator[Finding]:
+    """The extras of JAX that are removed or renamed: `jax[cuda111]`."""
+    if declared.extras is None:
+        return
+    written, span = declared.extras
+    words = written.strip("[]").split(",")
+    extras = [word.strip() for word in words if word.strip()]
+    normalized = {extra: canonicalize_name(extra) for extra in extras}
+    known = {*EXTRAS, *RENAMED_EXTRAS}
+    unknown = [extra for extra in extras if normalized[extra] not in known]
     if unknown:
-        message = f"JAX has no extra `{unknown[0]}` any more."
-        remedy = "Take one that it has today, or none."
-        if any("cuda" in name for name in unknown):
-            remedy = f"{GPU} `tpu` is for TPUs, and none for the CPU."
-        yield Finding(NO_EXTRA, declared.span, message, remedy=remedy)
+        yield _no_extra(declared, unknown)
+    before = text[slice(*declared.span)]
+    for old, new in RENAMED_EXTRAS.items():
+        for extra in extras:
+            # jax[cuda12_pip] is jax[cuda12-pip]
+            if normalized[extra] == old:
+                word = rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])"
+                renamed = re.sub(word, new, written)
+                after = _replaced(before, declared.span, span, renamed)
+                message = f"`{extra}` is called `{new}`."
+                edit = TextEdit(*span, renamed)
+                yield Finding(EXTRA, declared.span, message, (edit,), after)
+
+
+def _no_extra(declared: DeclaredRequirement, unknown: Sequence[str]) -> Finding:
+    message = f"JAX has no extra `{unknown[0]}` any more."
+    remedy = "Take one that it has today, or none."
+    if any("cuda" in name for name in unknown):
+        remedy = f"{GPU} `tpu` is for TPUs, and none for the CPU."
+    return Finding(NO_EXTRA, declared.span, message, remedy=remedy)
 
 
 def _edits(declared: DeclaredRequirement, version: str) -> tuple[TextEdit, ...]:
@@ -125,45 +149,66 @@ def _edits(declared: DeclaredRequirement, version: str) -> tuple[TextEdit, ...]:
     return TextEdit(start, start, '"'), TextEdit(*declared.version, f'{version}"')
 
 
+def _replaced(text: str, span: Span, part: Span, new: str) -> str:
+    """The text of a span with a part of it replaced."""
+    offset = span[0]
+    return text[: part[0] - offset] + new + text[part[1] - offset :]
+
+
 def additions(
-    file: Declarations, text: str, name: str, lowest: str, is_included: bool
+    sections: Sequence[Section], name: str, lowest: str, is_included: bool
 ) -> Iterator[Finding]:
     """The findings that add a package to sections; `is_included`: an included file has it."""
     is_in_base = is_included
-    if any(section.base and section.has(name) for section in file.sections):
+    if any(section.base and section.has(name) for section in sections):
         is_in_base = True
     # the base first, as the other sections need not have what it has
-    for section in sorted(file.sections, key=lambda section: not section.base):
+    for section in sorted(sections, key=lambda section: not section.base):
         named = [one for one in section.declared if one.name == "flax"]
         # nothing is added beside a requirement with hashes, or to constraints
-        if not named or named[-1].is_hashed or section.closed:
+        if not named or named[-1].is_hashed or section.insert is None:
             continue
         if is_in_base or section.has(name):
             continue
         is_in_base = section.base
-        yield _addition(named[-1], text, name, lowest)
+        yield _addition(section, named[-1], name, lowest, section.insert)
 
 
-def _addition(flax: DeclaredRequirement, text: str, name: str, lowest: str) -> Finding:
-    """The finding that adds a package behind Flax."""
-    if flax.behind is None:
-        why = f"{name} is missing here, and there is no simple way to add it."
-        return not_read(flax.span, why, "Add it by hand.")
+def _addition(
+    section: Section,
+    flax: DeclaredRequirement,
+    name: str,
+    lowest: str,
+    insert: Insert,
+) -> Finding:
+    """The finding that adds a package behind the first requirement where that is possible."""
     version = ""
     # beside a Flax of any version, it may be of any, too
     if flax.spec.strip(" *"):
         version = f"{flax.gap}{at_least(lowest, flax.spec, 'pep440')}"
-    requirement = f"{name}{version}"
-    written = requirement
-    if flax.syntax == "poetry":
-        quote = text[flax.span[0]]
-        written = f"{name} = {quote}{version or '*'}{quote}"
-    # a shell takes `>` without quotes for a redirection
-    elif flax.bare and version:
-        written = f'"{requirement}"'
-    message = f"The new code needs {name}, which is not declared."
-    edit = flax.behind.edit(written)
-    return Finding(ADDED, flax.span, message, (edit,), requirement)
+    for anchor in _anchors(section, flax, name):
+        edit = insert(anchor, name, version)
+        if edit:
+            message = f"The new code needs {name}, which is not declared."
+            return Finding(ADDED, flax.span, message, (edit,), f"{name}{version}")
+    why = f"{name} is missing here, and there is no simple way to add it."
+    return not_read(flax.span, why, "Add it by hand.")
+
+
+def _anchors(
+    section: Section, flax: DeclaredRequirement, name: str
+) -> Iterator[DeclaredRequirement]:
+    """The requirements behind which a package may stand, the best first.
+
+    In a sorted list, that is the one before it in the order; else it is Flax.
+    """
+    named = [declared for declared in section.declared if declared.name != "python"]
+    names = [declared.name for declared in named]
+    if len(named) > 2 and names == sorted(names):
+        before = [declared for declared in named if declared.name < name]
+        yield from before[-1:]
+    yield flax
+    yield from reversed(section.declared)
 
 
 def told(declares: Declarations, text: str, needs: Needs) -> Iterator[Finding]:

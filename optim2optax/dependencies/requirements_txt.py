@@ -12,10 +12,11 @@ from optim2optax.dependencies.declared import (
     DeclaredRequirement,
     Finding,
     Section,
+    TextEdit,
     direct,
     not_read,
 )
-from optim2optax.dependencies.lists import behind_line
+from optim2optax.dependencies.lists import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 LOGICAL = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|[\s\S])?)*(?:\r\n|\n|\r|$)")
@@ -30,6 +31,7 @@ def read(text: str, path: str) -> Declarations:
     declared: list[DeclaredRequirement] = []
     problems: list[Finding] = []
     includes: list[str] = []
+    ends: dict[DeclaredRequirement, int] = {}
     for start, line in _lines(text):
         included = INCLUDED.match(line.strip())
         if included:  # -r base.txt
@@ -40,10 +42,15 @@ def read(text: str, path: str) -> Declarations:
         if isinstance(found, Finding):
             problems.append(found)
         elif found is not None:
-            behind = behind_line(text, found.span[0], start + len(line))
-            declared.append(replace(found, behind=behind))
+            declared.append(found)
+            ends[found] = start + len(line)
+
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
+        indent = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
+        return line_behind(text, ends[anchor], f"{indent}{name}{version}")
+
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
-    section = Section(tuple(declared), closed=are_constraints)
+    section = Section(tuple(declared), None if are_constraints else insert)
     return Declarations((section,), tuple(problems), tuple(includes))
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
     Finding,
     Section,
+    TextEdit,
     not_read,
 )
-from optim2optax.dependencies.lists import behind_line
+from optim2optax.dependencies.lists import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, LONGEST, read_requirement
 
 LINE = re.compile(r"[^\r\n]+")
@@ -23,6 +23,7 @@ COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
 LISTS = ("install_requires", "tests_require", "setup_requires")
 # flax; jax, but not flax; python_version < "3.9"
 SEVERAL = re.compile(r";(?!\s*\(*\s*(?:python|sys_|os_|platform|implementation|extra))")
+INDENT = "    "
 
 
 def read(text: str, path: str) -> Declarations:
@@ -45,10 +46,16 @@ def read(text: str, path: str) -> Declarations:
         if isinstance(one, Finding):
             problems.append(one)
         elif one is not None:
-            one = replace(one, behind=behind_line(text, *one.span))
             declared.setdefault((section, key), []).append(one)
+
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
+        before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
+        # install_requires = flax, on the line of its key
+        indent = INDENT if before.strip() else before
+        return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
+
     sections = [
-        Section(tuple(found), base=key == LISTS[0])
+        Section(tuple(found), insert, base=key == LISTS[0])
         for (_, key), found in declared.items()
     ]
     return Declarations(tuple(sections), tuple(problems))

@@ -6,7 +6,6 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from codemods.sources.text import Columns
 from optim2optax.dependencies.declared import (
@@ -18,7 +17,7 @@ from optim2optax.dependencies.declared import (
     Span,
     not_read,
 )
-from optim2optax.dependencies.lists import behind_element
+from optim2optax.dependencies.lists import into_list
 from optim2optax.dependencies.requirement import read_requirement
 
 LISTS = ("install_requires", "tests_require", "setup_requires")
@@ -173,6 +172,6 @@ def _section(
         if isinstance(found, Finding):
             problems.append(found)
         elif found is not None:
-            behind = behind_element(text, span, element is node.elts[-1])
-            declared.append(replace(found, behind=behind))
-    return Section(tuple(declared), base), problems
+            declared.append(found)
+    insert = into_list(text, [_span(element, columns) for element in node.elts])
+    return Section(tuple(declared), insert, base), problems

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from optim2optax.dependencies.declared import (
-    Behind,
     DeclaredRequirement,
     Finding,
+    Insert,
     Section,
     Span,
+    TextEdit,
     not_read,
 )
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
@@ -48,7 +49,7 @@ def installs(
         if "#" in text[line_start : found.start()]:  # a comment
             continue
         words = [*_words(text, found.end(), end)]
-        declared: list[DeclaredRequirement] = []
+        declared: dict[DeclaredRequirement, ShellWord] = {}
         problems: list[Finding] = []
         previous = ""
         for word in words:
@@ -58,10 +59,10 @@ def installs(
                 continue
             requirement = _requirement(word)
             if isinstance(requirement, DeclaredRequirement):
-                declared.append(requirement)
+                declared[requirement] = word
             elif requirement is not None:
                 problems.append(requirement)
-        yield Section(tuple(declared), base=True), problems
+        yield Section(tuple(declared), _insert(declared), base=True), problems
 
 
 def _words(text: str, index: int, end: int) -> Iterator[ShellWord]:
@@ -94,8 +95,19 @@ def _requirement(word: ShellWord) -> DeclaredRequirement | Finding | None:
     found = read_requirement(inner, start + quotes, quotes)
     if not isinstance(found, DeclaredRequirement):
         return found
-    # one more word, with the whitespace that is before this one
-    gap = word.gap if "#" not in word.gap else " "
-    quote = word.text[0] if quotes else ""
-    behind = Behind(end, end, f"{gap}{quote}", quote)
-    return replace(found, span=(start, end), bare=not quotes, behind=behind)
+    return replace(found, span=(start, end), bare=not quotes)
+
+
+def _insert(words: dict[DeclaredRequirement, ShellWord]) -> Insert:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
+        """One more word, with the whitespace that is before the other one."""
+        word = words[anchor]
+        _, end = word.span
+        quote = word.text[0]
+        if quote not in "\"'":
+            # a shell takes `>` without quotes for a redirection
+            quote = '"' if version else ""
+        gap = word.gap if "#" not in word.gap else " "
+        return TextEdit(end, end, f"{gap}{quote}{name}{version}{quote}")
+
+    return insert

@@ -57,7 +57,7 @@ def _findings(
         is_unread = any(name in problem.message for problem in reading.problems)
         is_elsewhere = is_unread or _includes(name, file, files)
         lowest = needs.lowest[name]
-        found += additions(reading, file.text, name, lowest, is_elsewhere)
+        found += additions(reading.sections, name, lowest, is_elsewhere)
     return sorted(dict.fromkeys(found), key=lambda one: (one.span, one.code))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 from flax import serialization
 from flax.training import checkpoints
 
+from optim2optax.cli import application
 from tests.optim2optax.checkpoints.test_converting import converted, folder
-from tests.optim2optax.checkpoints.test_loading import fresh
+from tests.optim2optax.checkpoints.test_loading import fresh, stored
 
 __all__ = ["folder"]
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -92,3 +96,53 @@ def test_a_dry_run_writes_nothing(folder: Path) -> None:
     assert {
         path for path in folder.rglob("*") if "__pycache__" not in str(path)
     } == before
+
+
+def compared(*arguments: str) -> Result:
+    return CliRunner().invoke(
+        application, ["checkpoint", "inspect", "--diff", *arguments]
+    )
+
+
+def test_what_differs(folder: Path) -> None:
+    def other(optimizer: Any) -> Any:
+        target = {
+            "kernel": optimizer.target["kernel"] + np.float32(0.5),
+            "bias": np.ones(3, np.float32),
+        }
+        return {
+            "epoch": 8,
+            "optimizer": optimizer.replace(target=target),
+            "more\x1b": 1,
+        }
+
+    stored(folder / "other", other)
+    result = compared("checkpoint_3", "other")
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "epoch is 7, then 8",
+        "optimizer/target/bias is (2,) float32, then (3,) float32",
+        "optimizer/target/kernel differs by 0.5 at most",
+        "more\\x1b is only in the second",
+    ]
+    [*_, kernel, _] = json.loads(
+        compared("--output-format", "json", "checkpoint_3", "other").stdout
+    )["differences"]
+    assert (kernel["path"], round(kernel["largest"], 4)) == (
+        "optimizer/target/kernel",
+        0.5,
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_differs() -> None:
+    result = compared("checkpoint_3", "checkpoint_3")
+
+    assert (result.exit_code, result.stdout) == (0, "nothing differs\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_compared() -> None:
+    assert compared("checkpoint_3").exit_code == 2
+    assert compared("checkpoint_3", "none").exit_code == 1

@@ -54,6 +54,10 @@ NO_CHECKPOINTS = {
         b"\xc9\x7f\xff\xff\xff\x01\x93",
         "is empty or cut off",
     ),
+    "pieces in another order": (
+        PIECES + b"\xa11" + LETTER + b"a\xa10" + LETTER + b"b",
+        "in another order than their numbers",
+    ),
     "pieces of several types": (
         PIECES
         + b"\xa10"
@@ -63,9 +67,9 @@ NO_CHECKPOINTS = {
         + b"\1",
         "whose pieces are none, or do not belong together",
     ),
-    "a code that msgpack has not": (b"\x81\xa1a\xc1", "FormatError"),
-    "a complex number of texts": (b"\xc7\x05\x02\x92\xa11\xa12", "a value of type 2 that is none"),
-    "a type that Flax has not": (b"\xd4\x63a", "a value of type 99 that is none"),
+    "a code that msgpack has not": (b"\x81\xa1a\xc1", "the code 0xc1"),
+    "a complex number of texts": (b"\xc7\x05\x02\x92\xa11\xa12", "a complex number that is none"),
+    "a type that Flax has not": (b"\xd4\x63a", "unknown type 99"),
     "pieces without an order": (
         b"\x82\xb9__msgpack_chunked_array__\xc3\xa6chunks\x81\xa13\xc0",
         "an array whose pieces are not numbered",

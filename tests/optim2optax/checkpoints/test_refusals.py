@@ -47,11 +47,11 @@ FILES: dict[str, tuple[bytes, str]] = {
     "one dimension more than NumPy has": (array([1] * 65, b"\0\0\0\0"), "an array of 65 dimensions"),
     "dimensions that multiply to nothing": (array([2**62, 0, 2**62]), "an array whose shape is none"),
     "a million dimensions": (array([1] * 1_000_000), "an array of 1000000 dimensions"),
-    "fifty million nils": (b"\xdd" + (50_000_000).to_bytes(4, "big") + b"\xc0" * 50_000_000, "exceeds max_array_len"),
-    "more nils than the file has": (b"\xdd\xff\xff\xff\xff\xc0", "exceeds max_array_len"),
-    "a map of more than the file has": (b"\xdf\xff\xff\xff\xff\xa1a\xc0", "exceeds max_map_len"),
+    "fifty million nils": (b"\xdd" + (50_000_000).to_bytes(4, "big") + b"\xc0" * 50_000_000, "more than a model has"),
+    "more nils than the file has": (b"\xdd\xff\xff\xff\xff\xc0", "is empty or cut off"),
+    "a map of more than the file has": (b"\xdf\xff\xff\xff\xff\xa1a\xc0", "is empty or cut off"),
     "a text that is longer than the file": (b"\xdb\xff\xff\xff\xffa", "is empty or cut off"),
-    "maps in maps": (b"\x81\xa1a" * 1_000_000, "StackError"),
+    "maps in maps": (b"\x81\xa1a" * 1_000_000, "nested too deeply"),
     "a pickle": (pickle.dumps({"params": np.ones(3)}), "is no checkpoint of Flax"),
     "an archive of NumPy": (b"PK\x03\x04\x14\0\0\0\0\0", "is no checkpoint of Flax"),
     "text that is none": (b"\x81\xa1\xff\xc0", "is no checkpoint of Flax"),
@@ -66,8 +66,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, (content, _) in FILES.items():
         (files / name).write_bytes(content)
     with (files / "larger than memory").open("wb") as file:
-        # an array of that many bytes
-        file.write(b"\xc9" + (LARGE - 6).to_bytes(4, "big") + b"\x01")
+        file.write(b"\x81")
         file.truncate(LARGE)
     done = run_python("-c", LIMITED, files, env=environment(OPENBLAS_NUM_THREADS="1"))
     assert done.returncode == 0, done.stderr

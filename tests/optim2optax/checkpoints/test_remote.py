@@ -166,8 +166,17 @@ def test_what_is_at_an_address() -> None:
         "memory://run/none",
     ]
     files = json.loads(CliRunner().invoke(application, words).stdout)["files"]
+    words = [
+        "checkpoint",
+        "inspect",
+        "--diff",
+        "memory://run/history",
+        "memory://run/old",
+    ]
+
     assert [file["path"] for file in files] == [
         "memory://run/history/checkpoint_9",
         "memory://run/history/checkpoint_10",
         "memory://run/none",
     ]
+    assert CliRunner().invoke(application, words).stdout == "epoch is 10, then 7\n"

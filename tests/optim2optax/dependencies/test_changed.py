@@ -12,6 +12,7 @@ REQUIREMENTS = {
     "a range": ("jax>=0.2.5,<0.3\n", "jax>=0.4.27\n"),
     "a local version": ("jaxlib==0.1.67+cuda111\n", "jaxlib>=0.4.27\n"),
     "an extra": ("jax[cpu]==0.2.9\n", "jax[cpu]>=0.4.27\n"),
+    "an extra that has another name": ("jax[cuda12_pip, tpu]<0.4.20\n", "jax[cuda12, tpu]>=0.4.27\n"),
     "arbitrary equality": ("jax===0.2.9\n", "jax>=0.4.27\n"),
     "a compatible release": ("jax~=0.2.9\n", "jax>=0.4.27\n"),
     "a wildcard": ("jax==0.3.*\n", "jax>=0.4.27\n"),
@@ -23,6 +24,7 @@ REQUIREMENTS = {
         "jax>=0.4.27 ; python_version < '3.8'  # why\njax>=0.3\n",
     ),
     "no versions": ("flax\nclu\n", "flax\noptax\nclu\n"),
+    "sorted names": ("absl-py\nflax\njax\nnumpy\nscipy\n", "absl-py\nflax\njax\nnumpy\noptax\nscipy\n"),
     "the last line, without an end": ("numpy\njax\nflax>=0.3", "numpy\njax\nflax>=0.3\noptax>=0.2.4"),
     "lines that go on": (
         "flax==0.3.4 \\\n  --no-binary flax\njax\n",
@@ -161,7 +163,7 @@ PYPROJECT = """
   ]
 
   [project.optional-dependencies]
-- gpu = [ "jax[cuda12]" , "jaxlib==0.1.67+cuda111" ]
+- gpu = [ "jax[cuda12_pip]" , "jaxlib==0.1.67+cuda111" ]
 + gpu = [ "jax[cuda12]" , "jaxlib>=0.4.27" ]
 
   [dependency-groups]
@@ -187,7 +189,7 @@ PYPROJECT = """
 - jaxlib = [{version = "0.1.67", python = "<3.8"}, {version = ">=0.2 <0.3 || ^0.4", python = ">=3.8"}]
 + python = "^3.9"
 + flax   = ">=0.8.0"  # pinned
-+ optax = ">=0.2.4"
++ optax  = ">=0.2.4"
 + jax    = {version = ">=0.4.27", extras = ["cpu"]}
 + numpy  = ">=1.24.1"
 + jaxlib = [{version = ">=0.4.27", python = "<3.8"}, {version = ">=0.2 <0.3 || ^0.4", python = ">=3.8"}]
@@ -202,7 +204,7 @@ PYPROJECT = """
 - python = '>=3.8,<3.9'
 + python = '>=3.9'
   clu = '*'
-  optax = '*'
++ optax = '>=0.2.4'
 
   [tool.poetry.dependencies.flax]
 - version = '^0.3'

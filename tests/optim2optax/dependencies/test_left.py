@@ -12,8 +12,6 @@ LEFT = {
     "an editable install": ("requirements.txt", "-e git+https://example.org/jax.git#egg=jax\n", "FO951", 1),
     "a wheel": ("setup.py", "setup(install_requires=['jaxlib @ https://example.org/jaxlib.whl'])\n", "FO951", 1),
     "Poetry's repository": ("pyproject.toml", '[tool.poetry.dependencies]\nflax = {git = "https://x"}\n', "FO951", 2),
-    "Flax in a table of its own": ("pyproject.toml", '[tool.poetry.dependencies.flax]\nversion = "*"\n', "FO954", 2),
-    "an extra that has another name": ("requirements.txt", "jax[cuda12_pip]\n", "FO953", 1),
     "uv's repository": ("pyproject.toml", '[tool.uv.sources]\njax = { path = "../jax" }\n', "FO951", 2),
     "hashes": (
         "requirements.txt",
