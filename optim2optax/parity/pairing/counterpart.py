@@ -52,42 +52,52 @@ class Place:
 
 
 class Pairing:
-    """The old tree and the new one, in which a file has the same path below the root."""
+    """The old tree and the new one, in which a file has the same path below the root.
 
-    def __init__(self, old_root: Path, new_root: Path) -> None:
+    `results` are those of `rewrite`, by the paths of the old files.
+    """
+
+    def __init__(
+        self, old_root: Path, new_root: Path, results: Mapping[Path, FileResult]
+    ) -> None:
         self.old = Tree(old_root)
         self.new = Tree(new_root)
+        self.results = results
+        self.nodes = {path: [*self._definitions(path)] for path in results}
+        self.become = {
+            node: emitted.after
+            for found in self.nodes.values()
+            for emitted, node in found
+            if node is not None
+        }
 
-    def in_new_tree(
-        self, result: FileResult, old: Path, new: Path
-    ) -> tuple[EmittedOptimizer, ...]:
-        """The optimizers of a rewritten old file, with the source text of their counterparts.
+    def in_new_tree(self, old: Path, new: Path) -> tuple[EmittedOptimizer, ...]:
+        """The optimizers of an old file, with the source text of their counterparts.
 
         These are in the file at `new` in the new tree. They are paired by place: the function or
         class, the target of the assignment, and the number among those. Definitions that are
         parts of others are compared within these. What has no counterpart, on either side, comes
         with the reason.
         """
+        result = self.results[old]
         # Most files of a project have no optimizer on either side.
         if not result.optimizers and not self.new.mentions(new, b"optax"):
             return ()
         before, after = self.old.unit(old), self.new.unit(new)
         if before is None or after is None:
             return tuple(_counterpart(one, **NO_PARTNER) for one in result.optimizers)
-        expected = self.old.add(old, result.after)
-        texts = ast.unparse(expected.tree)
-        nodes = [*_definitions(before, result.optimizers, texts)]
-        become = {node: one.after for one, node in nodes if node is not None}
-        wanted = _roots(self.old, before, become, become)
+        own = {node: one.after for one, node in self.nodes[old] if node is not None}
+        wanted = _roots(self.old, before, own, self.become)
         # what is optax in the old tree, or is made of no single definition, has a partner, too
         known = {place.text for place in wanted}
+        expected = self.old.add(old, result.after)
         others = _transformations(self.old, expected, result.optimizers)
         rest = (place for place in others if place.text not in known)
         found = _transformations(self.new, after, result.optimizers)
         pairs = paired_places([*wanted, *rest], found)
         roots = {place.node: place for place in wanted}
         paired: list[EmittedOptimizer] = []
-        for emitted, node in nodes:
+        for emitted, node in self.nodes[old]:
             place = None if node is None else roots.get(node)
             # a part is compared within the whole
             if node is not None and place is None:
@@ -95,9 +105,9 @@ class Pairing:
             other = None if place is None else pairs.get(place)
             if place is None or other is None:
                 paired.append(_counterpart(emitted, **NO_PARTNER))
-                continue
-            pair = _Pair(self, emitted, place.node, other.node, become)
-            paired.append(pair.compared)
+            else:
+                pair = _Pair(self, emitted, place.node, other.node)
+                paired.append(pair.compared)
         free = [place for place in found if place not in pairs.values()]
         # a helper that is handed over makes a transformation elsewhere
         made = (place for place in free if isinstance(place.node, ast.Call))
@@ -109,6 +119,40 @@ class Pairing:
         if unit is None:
             return ()
         return tuple(map(_unpaired, _transformations(self.new, unit, ())))
+
+    def _definitions(
+        self, old: Path
+    ) -> Iterator[tuple[EmittedOptimizer, ast.expr | None]]:
+        """The optimizers of an old file with the expressions that they were.
+
+        Those that `rewrite` has put into others are compared with these.
+        """
+        optimizers = self.results[old].optimizers
+        unit = self.old.unit(old) if optimizers else None
+        if unit is None:
+            return
+        expected = ast.unparse(self.old.add(old, self.results[old].after).tree)
+        taken: set[ast.expr] = set()
+        for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
+            # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.Momentum(0.1)))
+            legacy = emitted.legacy_expression
+            others = [one for one in optimizers if one.legacy_expression != legacy]
+            wholes = [one for one in others if legacy in one.legacy_expression]
+            rest = expected
+            for whole in wholes:
+                rest = rest.replace(_normal(whole.after), "")
+            if wholes and _normal(emitted.after) not in rest:
+                continue
+            text = _normal(emitted.before)
+            found = (
+                node
+                for node in unit.nodes
+                if isinstance(node, ast.expr) and node not in taken
+                if unit.line(node.lineno) == emitted.line and ast.unparse(node) == text
+            )
+            node = next(found, None)
+            taken.update(() if node is None else (node,))
+            yield emitted, node
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
@@ -136,36 +180,6 @@ def _transformations(
     making = _Making(tree, helpers, helpers & named)
     nodes = {node: ast.unparse(node) for node in making.below(unit.tree)}
     return _roots(tree, unit, nodes)
-
-
-def _definitions(
-    unit: Unit, optimizers: Sequence[EmittedOptimizer], expected: str
-) -> Iterator[tuple[EmittedOptimizer, ast.expr | None]]:
-    """The optimizers of an old file with the expressions that they were.
-
-    Those that `rewrite` has put into others, as the expected text shows, are compared with these.
-    """
-    taken: set[ast.expr] = set()
-    for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
-        # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.GradientDescent(0.1)))
-        legacy = emitted.legacy_expression
-        others = [one for one in optimizers if one.legacy_expression != legacy]
-        wholes = [one for one in others if legacy in one.legacy_expression]
-        rest = expected
-        for whole in wholes:
-            rest = rest.replace(_normal(whole.after), "")
-        if wholes and _normal(emitted.after) not in rest:
-            continue
-        text = _normal(emitted.before)
-        found = (
-            node
-            for node in unit.nodes
-            if isinstance(node, ast.expr) and node not in taken
-            if unit.line(node.lineno) == emitted.line and ast.unparse(node) == text
-        )
-        node = next(found, None)
-        taken.update(() if node is None else (node,))
-        yield emitted, node
 
 
 def _roots(
@@ -326,16 +340,12 @@ def _counterpart(emitted: EmittedOptimizer, **others: Any) -> Counterpart:
 
 @dataclass(frozen=True)
 class _Pair:
-    """An optimizer, its expression in the old tree, and the one that it has become.
-
-    `become` has what `rewrite` makes of the old definitions.
-    """
+    """An optimizer, its expression in the old tree, and the one that it has become."""
 
     trees: Pairing
     emitted: EmittedOptimizer
     old: ast.expr
     new: ast.expr
-    become: Become
 
     @property
     def compared(self) -> EmittedOptimizer:
@@ -371,7 +381,7 @@ class _Pair:
         old = self.trees.old
         legacy = old.place(self.emitted.legacy_expression, self.old)
         return (
-            old.slice(self.old, in_callers=in_callers, become=self.become),
+            old.slice(self.old, in_callers=in_callers, become=self.trees.become),
             self.trees.new.slice(self.new, in_callers=in_callers),
             old.slice(legacy, KEPT, in_callers),
         )

@@ -53,11 +53,11 @@ class Project:
             return {}
         from optim2optax.parity.pairing.counterpart import Pairing
 
-        pairing = Pairing(old_tree, self.root)
+        pairing = Pairing(old_tree, self.root, self.rewritten)
         emitted: dict[Path, tuple[EmittedOptimizer, ...]] = {}
-        for old, result in self.rewritten.items():
+        for old in self.rewritten:
             path = self.root / old.relative_to(old_tree)
-            emitted[path] = pairing.in_new_tree(result, old, path)
+            emitted[path] = pairing.in_new_tree(old, path)
         for path in now:
             if path not in emitted and path.suffix == ".py":
                 emitted[path] = pairing.of_new_file(path)

@@ -17,7 +17,7 @@ from codemods.model import EmittedOptimizer, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.plots import plot
-from optim2optax.reporting.causes import NOTE, Entry, Sites, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, Entry, Sites, entries, escapes
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report
@@ -48,7 +48,7 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
     found = [*entries(report, told_elsewhere="")]
     hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
     for result in report.results:
-        for site in result.hints:
+        for site in (one for one in result.hints if one.code != ESCAPE):
             key = site.code, site.message, site.remedy or ""
             hints[key].append((result.path, site))
     lines = _linked_lines(report)

@@ -49,7 +49,8 @@ def now(tmp_path: Path) -> Now:
             text = text.replace(one, other)
         (new / "train.py").write_text(text)
         paths = old / "train.py", new / "train.py"
-        return Pairing(old, new).in_new_tree(results[0], *paths)
+        by_path = {old / result.path: result for result in results}
+        return Pairing(old, new, by_path).in_new_tree(*paths)
 
     return build
 
@@ -111,7 +112,7 @@ def test_one_that_is_nobodys_says_so(now: Now) -> None:
 def test_all_of_a_new_file_are_nobodys(tmp_path: Path) -> None:
     path = tmp_path / "more.py"
     path.write_text("import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n")
-    [found] = Pairing(tmp_path, tmp_path).of_new_file(path)
+    [found] = Pairing(tmp_path, tmp_path, {}).of_new_file(path)
     assert optimizer_case("case", found, 12, 0).outcome is Outcome.COULD_NOT_RUN
 
 
