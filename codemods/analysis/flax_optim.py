@@ -111,6 +111,8 @@ class FlaxOptim(Library):
         legacy = legacy_name(name.removesuffix("()"))
         if traversal_name(name):
             return self._making("traversal", "ModelParamTraversal")
+        if legacy == "Optimizer":
+            return self._construct
         if isinstance(legacy, str) and is_record(legacy):
             return _giving(Result(f"{PACKAGE}.{legacy}"))
         if legacy is not None and (
@@ -253,6 +255,16 @@ class FlaxOptim(Library):
         yield from self._take(
             engine, optimizer, given.argument(0, "target"), given.argument(1, "focus")
         )
+        return [optimizer]
+
+    def _construct(self, engine: Inference, given: Arguments) -> Answer:
+        # optim.Optimizer(definition, state=state, target=params)
+        optimizer = LegacyObject("optimizer", given.unit, given.node)
+        target, definition = (
+            given.argument(2, "target"),
+            given.argument(0, "optimizer_def"),
+        )
+        yield from self._take(engine, optimizer, target, definition)
         return [optimizer]
 
     def _take(

@@ -67,6 +67,24 @@ def create(params, normalized):
     definition = optim.Momentum(0.1)
     wrapper = optim.WeightNorm if normalized else optim.MultiOptimizer
     return wrapper(definition).create(params)
+== an optimizer that is put together by hand
+FO907
+def start(params, state):
+    optimizer_def = optim.GradientDescent(0.1)
+    return optim.Optimizer(optimizer_def, state=state, target=params)
+
+def train(params, state, grads):
+    return start(params, state).apply_gradient(grads).target
+== an optimizer that is put together by position, of a field
+FO907
+class Trainer:
+    def __init__(self, params):
+        self.definition = optim.Adam(0.1)
+        state = self.definition.init_state(params)
+        self.optimizer = optim.Optimizer(self.definition, state, params)
+
+    def step(self, grads):
+        self.optimizer = self.optimizer.apply_gradient(grads)
 == a definition from elsewhere, set later
 FO907
 from definitions import Definition
