@@ -61,7 +61,7 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """This is the step itself. With `learning_rate=…`, the rate becomes an injected hyperparameter
     that is set before the step, unless it is a function of the optimizer's own step (FO404). As a
-    value, the method becomes a function of the gradients.
+    value, the method becomes a function of the gradients, unless a call gives more.
     """
     call = use.call
     if call is None:
@@ -92,7 +92,10 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
 
 def _as_function(use: Use, context: Context) -> Edit | Refusal:
     """`apply = optimizer.apply_gradient`: a function of the gradients."""
-    if not context.stepping.axes(use.objects) and not context.overrides.keeps_rate(use):
+    is_plain = not context.stepping.axes(use.objects) and not _is_given_rate(
+        use, context
+    )
+    if is_plain and not context.overrides.keeps_rate(use):
         template = "lambda grads, state={owner}: state.apply_gradients(grads=grads)"
         return Replace(use.span, template, (use.owner_hole,))
     return reasons.create_as_value(
@@ -100,6 +103,25 @@ def _as_function(use: Use, context: Context) -> Edit | Refusal:
         "Pass on a function that calls it: "
         "`lambda grads: optimizer.apply_gradient(grads)`.",
     )
+
+
+def _is_given_rate(use: Use, context: Context) -> bool:
+    """Whether a call of a method, or of what one makes of it, gives more than gradients."""
+    parents, pending = use.unit.parents, [use.node]
+    seen: set[ast.AST] = set()
+    while pending:
+        node = pending.pop()
+        match parents.get(node):
+            # functools.partial(optimizer.apply_gradient, learning_rate=0.1)
+            case ast.Call(keywords=words) as call if call not in seen:
+                seen.add(call)
+                if not {word.arg for word in words}.isdisjoint((*OVERRIDES, None)):
+                    return True
+                pending.append(call)
+            # step = jax.jit(optimizer.apply_gradient)
+            case ast.Assign(targets=[ast.Name() as name]):
+                pending += context.origins.loads(context.origins.variable(name))
+    return False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -495,6 +495,16 @@ MISCALLED = {
         "FO910",
         "sets the learning rate twice",
     ),
+    "a step as a value, with a rate": (
+        "optimizer = jax.jit(optimizer.apply_gradient)(grads, learning_rate=0.1)",
+        "FO916",
+        "instead of being called",
+    ),
+    "a partial step with a rate": (
+        "optimizer = more(functools.partial(optimizer.apply_gradient, learning_rate=0.1))",
+        "FO916",
+        "instead of being called",
+    ),
     "copies as a value": ("optimizer = more(optimizer.replicate)", "FO916", "instead of being called"),
     "a step that is set": ("optimizer.state.step = 3", "FO905", "`.step` is assigned to"),
     "a step of a group that is set": ("optimizer.state[0].step = 3", "FO905", "`.step` is assigned to"),
