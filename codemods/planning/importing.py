@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import CHOICES
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.uses import Use
 from codemods.inference.recorded import Import
 from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
+from codemods.planning.nesting import bindings_of, nested_import, start_of
 from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.imports import Addition, ImportedName, Place
 from codemods.sources.modules import Unit
@@ -53,7 +52,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     unneeded = _unneeded(unit, plan, applied, exports, result)
     result.add += _offered_anew(unit, unneeded, exports)
     for item in unneeded:
-        line, column = _start_of(item.statement, unit)
+        line, column = start_of(item.statement, unit)
         result.drop.append(ImportedName(line, column, _bound(item)))
     _move(unit, applied, result)
     _add(unit, plan, applied, imports, exports, result)
@@ -141,7 +140,7 @@ def _offered_anew(
     for module, names in offered.items():
         first = next(iter(names.values()))
         listed = ", ".join(sorted(names))
-        yield Addition(f"from {module} import {listed}", _start_of(first, unit))
+        yield Addition(f"from {module} import {listed}", start_of(first, unit))
 
 
 def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
@@ -155,7 +154,7 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
             continue
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        start = _start_of(node, unit)
+        start = start_of(node, unit)
         result.drop.append(ImportedName(*start, edit.bound))
         if not edit.statement:
             continue
@@ -213,15 +212,26 @@ def _add(
     exports: Exports,
     result: ImportPlan,
 ) -> None:
-    """Add the imports that new code needs."""
-    wanted: set[str] = set()
+    """Add the imports that new code needs, each where the legacy name was bound."""
+    wanted: dict[str, list[Place | None]] = {}
     for decision in applied:
-        for item in _bindings_of(decision.use, imports, plan.facts):
+        binding = list(bindings_of(decision.use, imports, plan.facts))
+        for item in binding:
             if item.target == "flax" or legacy_name(item.target) is not None:
-                result.origins.append(_start_of(item.statement, unit))
-        wanted |= _keys(decision, plan)
-    statements = (plan.names[unit][key].statement for key in sorted(wanted))
-    result.add += [Addition(statement, None) for statement in statements if statement]
+                result.origins.append(start_of(item.statement, unit))
+        near = nested_import(decision.use, binding, unit, plan.facts)
+        for key in _keys(decision, plan):
+            wanted.setdefault(key, []).append(near)
+    for key in sorted(wanted):
+        statement = plan.names[unit][key].statement
+        if not statement:
+            continue
+        # an import at the top serves the functions that have one of their own, too
+        places = set(wanted[key])
+        if None in places:
+            places = {None}
+        in_order = sorted(places, key=lambda near: near or (0, 0))
+        result.add.extend(Addition(statement, near) for near in in_order)
     for item in imports:
         _add_flax(unit, item, plan, imports, exports, result)
 
@@ -236,7 +246,7 @@ def _add_flax(
 ) -> None:
     """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
     statement, alias = item.statement, item.alias
-    start = _start_of(statement, unit)
+    start = start_of(statement, unit)
     is_dotted = alias.name.startswith("flax.optim") and not alias.asname
     is_dropped = ImportedName(*start, alias.name) in result.drop
     if not (is_dotted and is_dropped and isinstance(statement, ast.Import)):
@@ -251,28 +261,3 @@ def _add_flax(
         is_at_top = unit.parents.get(statement) is unit.tree
         near = None if is_at_top else start
         result.add.append(Addition("import flax", near))
-
-
-def _start_of(statement: ast.stmt, unit: Unit) -> tuple[int, int]:
-    """The line and the column at which a statement starts."""
-    return unit.span(statement)[:2]
-
-
-def _bindings_of(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
-    """The imports that bind the name at a use."""
-    reading = facts.flow.reading
-    root: ast.AST = use.node
-    # optim.Adam(learning_rate=0.1)
-    if isinstance(root, ast.Call):
-        root = root.func
-    # def train(optimizer: "optim.Optimizer")
-    if isinstance(root, ast.Constant):
-        quoted = (one.expression for one in reading.annotations if one.node is root)
-        root = next(quoted, root)
-    for node in ast.walk(root):
-        if not isinstance(node, ast.Name) or node not in reading.scopes:
-            continue
-        scope = facts.scope(node).binding(node.id)
-        for item in imports:
-            if item.scope is scope and item.name in (node.id, "*"):
-                yield item

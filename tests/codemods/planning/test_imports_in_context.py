@@ -220,13 +220,11 @@ FORMS = '''
 - d = optim.Adam(1e-3)
 + import optax
 + d = optax.adam(1e-3)
-== guarded by ImportError
-+ import optax
-+ from flax.training import train_state
-+
+== guarded by ImportError: the new imports are guarded too
   try:
 -     from flax import optim
-+     pass
++     from flax.training import train_state
++     import optax
   except ImportError:
       optim = None
 
@@ -250,17 +248,31 @@ FORMS = '''
 +     return train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=optax.adam(1e-3)
 +     )
+== under a condition, the only statement of a branch
+  import sys
+
+  if sys.version_info > (3,):
+-     from flax import optim
++     from flax.training import train_state
++     import optax
+  else:
+      pass
+
+  def make(params):
+-     return optim.Adam(1e-3).create(params)
++     return train_state.TrainState.create(
++         apply_fn=None, params=params, tx=optax.adam(1e-3)
++     )
 == under TYPE_CHECKING alone
   from __future__ import annotations
 
   from typing import TYPE_CHECKING
 
   import jax
-+ from flax.training import train_state
 
   if TYPE_CHECKING:
 -     from flax import optim
-+     pass
++     from flax.training import train_state
 
 - def step(x: optim.Optimizer, grads) -> optim.Optimizer:
 -     return x.apply_gradient(grads)
@@ -288,12 +300,11 @@ FORMS = '''
 +         apply_fn=None, params=params, tx=optax.adam(1e-3)
 +     )
 == in each function that used it
-+ import optax
-+ from flax.training import train_state
-+
   def one(params):
 -     from flax import optim
--
++     from flax.training import train_state
++     import optax
+
 -     return optim.Adam(1e-3).create(params)
 +     return train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=optax.adam(1e-3)
@@ -302,6 +313,8 @@ FORMS = '''
   def two(params):
 -     from flax import optim
 -     return optim.Momentum(0.1).create(params)
++     from flax.training import train_state
++     import optax
 +     return train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
 +     )
@@ -310,6 +323,8 @@ FORMS = '''
 -     import flax.optim as o; import jax
 -     return o.Momentum(0.1).create(params)
 +     import jax
++     from flax.training import train_state
++     import optax
 +     return train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
 +     )

@@ -74,12 +74,11 @@ REBOUND = """
 -     return optim.target
 +     return optim.params
 == within a function
-+ import optax
-+ from flax.training import train_state
-+
   def train(params, log):
 -     from flax import optim
 -     optim = optim.GradientDescent(0.1).create(params)
++     from flax.training import train_state
++     import optax
 +     optim = train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=optax.sgd(0.1)
 +     )
