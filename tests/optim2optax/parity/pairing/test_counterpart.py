@@ -189,10 +189,10 @@ GROUPS = """
             (decayed, optim.Adam(lr, weight_decay=DECAY)), (rest, optim.Momentum(lr))
         ).create(params)
     """
-DECAYED = "optax.adamw(\n                lr, weight_decay=DECAY\n            )"
+DECAYED = "(decayed, optax.adamw(lr, weight_decay=DECAY))"
 WITH_PARTS = {
     "    return train_state": "    kernels = optax.adamw(lr, weight_decay={})\n    return train_state",
-    DECAYED: "kernels",
+    DECAYED: "(decayed, kernels)",
 }
 
 
@@ -255,9 +255,8 @@ KEPT = {
         return jax.tree_util.tree_map_with_path(lambda path, _: "kernel" in jax.tree_util.keystr(path), params)
 
     return train_state""",
-        "partition_by_path(\n            (decayed, "
-        + DECAYED
-        + "), (rest, optax.sgd(lr, momentum=0.9))\n        )": (
+        f"partition_by_path(\n            {DECAYED},\n"
+        "            (rest, optax.sgd(lr, momentum=0.9)),\n        )": (
             "optax.partition({True: kernels, False: optax.sgd(lr, 0.9)}, label)"
         ),
     },
