@@ -121,11 +121,10 @@ def command(
     unread: list[Obstacle] = []
     sources = _sources(found, unread)
     obstructing = [*obstacles(sources, versions), *dependents(sources)]
-    if obstructing:
-        # old requirements matter only if the code needs other versions
-        declaring = _sources(find_declaring(paths, excluded, installs), unread)
-        needs_legacy = any(one.what == PACKAGE for one in obstructing)
-        obstructing += pinned(declaring, needs_legacy=needs_legacy)
+    declaring = _sources(find_declaring(paths, excluded, installs), unread)
+    needs_legacy = any(one.what == PACKAGE for one in obstructing)
+    is_old = bool(obstructing)
+    obstructing += pinned(declaring, versions, is_old=is_old, needs_legacy=needs_legacy)
     obstructing += unread
     failure = None
     if imports:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from platform import python_version
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -23,6 +24,9 @@ from codemods.removed.table import (
     packages,
 )
 
+if TYPE_CHECKING:
+    from optim2optax.dependencies.declared import DeclaredRequirement
+
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
 VENDOR = "optim2optax rewrite --vendor"
@@ -32,6 +36,9 @@ PINS = (*RAISED, "FO951", "FO952", "FO955")
 
 NEWEST = Version("9999")
 """The version of a package that is not installed: it lacks all names that were ever removed."""
+
+RUNS_ON = ("flax", "jax", "jaxlib", "numpy")
+"""The packages whose installed versions the project has to admit."""
 
 TITLES = {
     "collections": "Python",
@@ -123,47 +130,65 @@ def _is_absent(row: Removed, installed: Version) -> bool:
     return Version(row.removed_in) <= installed
 
 
-def pinned(declaring: Sequence[Source], *, needs_legacy: bool) -> list[Obstacle]:
-    """The declared dependencies of a project that exclude the versions that today's code needs.
+def pinned(
+    declaring: Sequence[Source],
+    versions: Mapping[str, Version],
+    *,
+    is_old: bool,
+    needs_legacy: bool,
+) -> list[Obstacle]:
+    """The declared dependencies of a project that exclude the versions that it should run on.
 
-    With `needs_legacy`, also those that admit a Flax without `flax.optim`.
+    With `is_old` code, those too that exclude what its new form needs; if it `needs_legacy`, also
+    those that admit a Flax without `flax.optim`.
     """
     from optim2optax.dependencies.updating import dependencies
 
-    found = [*map(_open, _admitting_today(declaring))] if needs_legacy else []
-    for result in dependencies(declaring, Options()):
+    found: dict[tuple[str, str], Obstacle] = {}
+    for one, text, place in _requirements(declaring):
+        if needs_legacy and one.name == "flax" and _admits(one, LEGACY.removed_in):
+            found[text, place] = _open(text, place)
+        here = versions.get(one.name, NEWEST) if one.name in RUNS_ON else NEWEST
+        if here is not NEWEST and not _admits(one, str(here)):
+            remedy = f"It excludes {TITLES[one.name]} {here}. Raise it to run on that."
+            found[text, place] = Obstacle(text, "", (place,), remedy)
+    for result in dependencies(declaring, Options()) if is_old else ():
         for site in result.hints:
             if site.code in PINS:
                 # jax==0.2.1
                 place = f"{result.path}:{site.line}"
                 command = MODERNIZE if site.code in RAISED else ""
-                found.append(Obstacle(site.before, "", (place,), site.message, command))
-    return found
+                told = Obstacle(site.before, "", (place,), site.message, command)
+                found[site.before, place] = told
+    return [*found.values()]
 
 
-def _admitting_today(declaring: Sequence[Source]) -> Iterator[tuple[str, str]]:
-    """The requirements that admit today's Flax, with their places."""
+def _requirements(
+    declaring: Sequence[Source],
+) -> Iterator[tuple[DeclaredRequirement, str, str]]:
+    """The requirements of a project, each with its text and its place."""
     from optim2optax.dependencies.declaring_file import read_source
-    from optim2optax.dependencies.versions import NotUnderstoodError, admits
 
     for file in map(read_source, declaring):
         declares = file.declares
         sections = [section.declared for section in declares.sections]
         told = () if declares.command else declares.told
         for one in chain(told, *sections):
-            try:
-                is_open = one.name == "flax" and admits(
-                    one.spec, LEGACY.removed_in, one.syntax
-                )
-            except NotUnderstoodError:
-                continue
-            if is_open:
-                line, _ = file.position(one.span[0])
-                yield file.text[slice(*one.span)], f"{file.source.path}:{line}"
+            line, _ = file.position(one.span[0])
+            yield one, file.text[slice(*one.span)], f"{file.source.path}:{line}"
 
 
-def _open(found: tuple[str, str]) -> Obstacle:
-    what, place = found
+def _admits(one: DeclaredRequirement, version: str) -> bool:
+    """Whether a requirement admits a version, or a later one; what is not understood does."""
+    from optim2optax.dependencies.versions import NotUnderstoodError, admits
+
+    try:
+        return admits(one.spec, version, one.syntax)
+    except NotUnderstoodError:
+        return True
+
+
+def _open(what: str, place: str) -> Obstacle:
     remedy = (
         f"It also installs a Flax without `flax.optim`: {LEGACY.removed_in} or later. "
         f"Move to optax; until then, require flax<{LEGACY.removed_in}."

@@ -120,6 +120,59 @@ REPORTS = {
         ("flax.optim, gone since Flax 0.6.0: train.py:1",),
         {"train.py": "jax.value_and_grad(lambda p: p @ p)(optimizer.params)"},
     ),
+    # google-research/vision_transformer#241: a lower bound in a cell admits a Flax without it
+    "a lower bound in a notebook": Report(
+        {
+            "colab.ipynb": notebook(
+                "!pip install -q 'flax>=0.4.1'",
+                "import flax\n\nopt = flax.optim.Adam(1e-3).create({})",
+            )
+        },
+        ("'flax>=0.4.1': colab.ipynb:", "It also installs a Flax without `flax.optim`"),
+        {"colab.ipynb": "optax.adam(1e-3)"},
+    ),
+    # google-research/google-research#2125: pins that no Flax satisfies together
+    "pins in a notebook": Report(
+        {
+            "demo.ipynb": notebook(
+                "%pip install flax==0.5.1 jax==0.4.23",
+                "import flax\n\noptim = flax.optim.Adam(learning_rate=0).create({})",
+                "optim = optim.apply_gradient({}, learning_rate=1e-4)",
+            )
+        },
+        ("flax.optim, gone since Flax 0.6.0: demo.ipynb:", "flax==0.5.1: demo.ipynb:", "jax==0.4.23: demo.ipynb:"),
+        {"demo.ipynb": "optax.adam(learning_rate=0.0001)"},
+    ),
+    # magenta/music-spectrogram-diffusion#14: another package needs the old Flax
+    "pins around another package": Report(
+        {
+            "synthesize.py": "from t5x import models\n\nmodel = models.EncoderDecoderModel\n",
+            "requirements.txt": "t5x @ git+https://github.com/google-research/t5x@0123abc\nflax==0.5.1\n",
+        },
+        ("flax==0.5.1: requirements.txt:2\n    fix: It excludes Flax",),
+    ),
+    # google-research/scenic#476: classes in a table
+    "a table of classes": Report(
+        {
+            "optimizers.py": "from flax import optim\n\nCLASSES = {'adam': optim.Adam, 'momentum': optim.Momentum}\n\n\n"
+            "def get_optimizer(name, **options):\n    return CLASSES[name](**options)\n",
+            "train.py": "from optimizers import get_optimizer\n\n\n"
+            "def start(params):\n    return get_optimizer('adam', learning_rate=0.1).create(params)\n",
+        },
+        ("flax.optim, gone since Flax 0.6.0: optimizers.py:1",),
+        {"optimizers.py": "CLASSES = {", "train.py": "train_state.TrainState.create("},
+    ),
+    # SforAiDl/jeta#17: a step within a function of the parameters
+    "an inner loop": Report(
+        {
+            "adapt.py": "import jax\nfrom flax import optim\n\n\ndef adapt(loss, params, batch):\n"
+            "    optimizer = optim.GradientDescent(learning_rate=0.01).create(params)\n"
+            "    for _ in range(3):\n        grad = jax.grad(loss)(optimizer.target, batch)\n"
+            "        optimizer = optimizer.apply_gradient(grad)\n    return optimizer.target\n"
+        },
+        ("flax.optim, gone since Flax 0.6.0: adapt.py:2",),
+        {"adapt.py": "tx=optax.sgd(learning_rate=0.01)"},
+    ),
     # toshikwa/rljax#9: what optax was before it was optax
     "optix": Report(
         {"train.py": "from jax.experimental import optix\n\noptimizer = optix.adam(1e-3)\n"},

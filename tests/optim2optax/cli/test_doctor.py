@@ -189,7 +189,7 @@ def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
     assert "cannot be parsed as Python 3" in result.output
 
 
-def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(
+def test_pins_that_exclude_what_is_needed_or_here_are_told(
     tmp_path: Path,
 ) -> None:
     folder = write_files(
@@ -201,7 +201,10 @@ def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(
     }
     assert told["flax==0.3.4"] == "optim2optax rewrite --modernize"
     (folder / "train.py").write_text(CLEAN)
-    assert doctor(folder).exit_code == 0
+    result = doctor(folder)
+    assert result.exit_code == 1
+    assert "flax==0.3.4: " in result.output
+    assert "fix: It excludes Flax " in result.output
 
 
 INSTALLING = {
