@@ -114,8 +114,8 @@ FAULTS: dict[str, list[Planted]] = {
     "clip threshold": [
         (
             "clip_in_chain",
-            "optax.clip_by_global_norm(0.7)",
-            "optax.clip_by_global_norm(0.70001)",
+            "optax.clip_by_global_norm(max_norm),",
+            "optax.clip_by_global_norm(max_norm * 1.00001),",
         ),
         ("clip_in_chain", "optax.clip(0.3)", "optax.clip_by_global_norm(0.3)"),
         ("backbone_and_head", "optax.clip_by_global_norm(1.0)", "optax.clip(1.0)"),
