@@ -183,8 +183,8 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         (
             "moment_surgery",
-            ".replace(opt_state=optimizer.opt_state)\n\n\ndef inherit",
-            "\n\n\ndef inherit",
+            "return with_momentum_state(child.replace(params=parent.params), state=state)",
+            "return child.replace(params=parent.params)",
         ),
         (
             "averaged_optimizers",
