@@ -319,7 +319,9 @@ class Seeding:
     def _is_suggested(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a use or its name suggests an optimizer."""
         is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
-        return "jax" in unit.code and (is_named_so or self._is_plain_use(unit, node))
+        # a file may import Flax alone
+        is_of_jax = "jax" in unit.code or "flax" in unit.code
+        return is_of_jax and (is_named_so or self._is_plain_use(unit, node))
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
         """Seed an optimizer that its use or name suggests, unless it is something else."""

@@ -61,7 +61,6 @@ OF_NAMES = re.findall(
 
 UNTOLD = {
     "the value of StopIteration": "what a generator returns is not followed there",
-    "type(...) makes a class": "a class that is made at run time",
     "an object that __new__ makes, beside one with a target of its own": (
         "what `dict.__setitem__` sets as a function"
     ),

@@ -531,3 +531,32 @@ def test_what_is_asked_for_the_hyperparameters_of_its_definition_is_one() -> Non
     assert {site.status for site in results["train"].sites} == {"rewritten"}
     assert b'tree_get(state.opt_state, "learning_rate")' in results["train"].after
     assert not results["other"].changed
+
+
+def test_a_file_that_imports_flax_alone_reads_the_optimizers_of_others() -> None:
+    """Its text has no word of JAX, and its state comes from a file that nobody can parse."""
+    texts = {
+        "state": """
+            import flax
+            from flax import optim
+
+            @flax.struct.dataclass
+            class TrainState:
+                optimizer: optim.Optimizer
+                epoch: int
+
+            def create(params):
+                return TrainState(optimizer=optim.Adam(0.1).create(params), epoch=0)
+            """,
+        "restore": """
+            import flax
+
+            def restore(train_state, given):
+                params = flax.core.unfreeze(train_state.optimizer.target)
+                return {**params, **given}
+            """,
+    }
+    results = project(texts)
+    assert b"unfreeze(train_state.optimizer.params)" in results["restore"].after
+    torch = {**texts, "restore": texts["restore"].replace("flax", "torch")}
+    assert b"train_state.optimizer.target" in project(torch)["restore"].after
