@@ -108,13 +108,17 @@ def _as_function(use: Use, context: Context) -> Edit | Refusal:
 def _is_given_rate(use: Use, context: Context) -> bool:
     """Whether a call of a method, or of what one makes of it, gives more than gradients."""
     parents, pending = use.unit.parents, [use.node]
-    seen: set[ast.AST] = set()
+    seen: set[ast.AST | None] = set()
     while pending:
         node = pending.pop()
-        match parents.get(node):
+        around = parents.get(node)
+        # step = other, where `other` is `step`
+        if around in seen:
+            continue
+        seen.add(around)
+        match around:
             # functools.partial(optimizer.apply_gradient, learning_rate=0.1)
-            case ast.Call(keywords=words) as call if call not in seen:
-                seen.add(call)
+            case ast.Call(keywords=words) as call:
                 if not {word.arg for word in words}.isdisjoint((*OVERRIDES, None)):
                     return True
                 pending.append(call)

@@ -555,3 +555,18 @@ def test_a_function_of_the_state_gets_it_as_it_was(optimizer: str, fields: str) 
     )
     name = f"{optimizer.lower()}_state"
     assert f"with_{name}(optimizer, state=halve({name}(optimizer)))" in after
+
+
+def test_a_step_goes_to_and_fro_between_two_names() -> None:
+    text = """
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            step = optimizer.apply_gradient
+            other = step
+            step = other
+            return step(grads)
+        """
+    after = migrated(text)
+    assert "lambda grads, state=optimizer: state.apply_gradients(grads=grads)" in after
