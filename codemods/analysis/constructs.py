@@ -293,7 +293,7 @@ class Uses:
         return [*found]
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[LegacyObject, ...]:
-        """The custom definitions of the class around an expression.
+        """The custom definitions, or optimizers, of the class around an expression.
 
         Where nothing in view makes one, those of the nearest class from which it derives; without
         any, the outermost of these classes stands for them.
@@ -307,9 +307,10 @@ class Uses:
             if isinstance(cls, Class) and any(self.facts.legacy_bases(cls))
         ]
         for cls in classes:
-            made = self._of_program(unit, "definition", self._makes(cls))
-            if made:
-                return made
+            for kind in ("definition", "optimizer"):
+                made = self._of_program(unit, kind, self._makes(cls))
+                if made:
+                    return made
         return tuple(
             LegacyObject("definition", cls.unit, cls.node, Unnamed.CUSTOM)
             for cls in classes[-1:]
@@ -319,7 +320,8 @@ class Uses:
         """Whether the allocation site of an object makes an instance of a class of the program."""
 
         def makes(obj: LegacyObject) -> bool:
-            if obj.made_by is not Unnamed.CUSTOM or not isinstance(obj.node, ast.Call):
+            is_own = obj.kind == "optimizer" or obj.made_by is Unnamed.CUSTOM
+            if not is_own or not isinstance(obj.node, ast.Call):
                 return False
             return any(
                 isinstance(item, Class) and cls in self.flow.ancestry(item)

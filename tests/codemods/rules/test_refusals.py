@@ -85,6 +85,18 @@ class Trainer:
 
     def step(self, grads):
         self.optimizer = self.optimizer.apply_gradient(grads)
+== an optimizer of a class of one's own
+FO908
+class Logged(optim.Optimizer):
+    def log(self):
+        print(self.state.step)
+
+def train(params, grads):
+    definition = optim.Momentum(0.1)
+    optimizer = Logged(definition, definition.init_state(params), params)
+    optimizer = optimizer.apply_gradient(grads)
+    optimizer.log()
+    return optimizer.target
 == a definition from elsewhere, set later
 FO907
 from definitions import Definition
