@@ -10,6 +10,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from codemods.analysis.facts import Facts, unify
+from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import Origins
 from codemods.analysis.param_names import ParamNames
 from codemods.analysis.shapes import Parameters
@@ -28,8 +29,10 @@ from codemods.sources.modules import Unit
 
 StepsByObject = dict[LegacyObject, list[Use]]
 Axes = set[str | None]
+DECAY = "weight_decay"
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
+BARE_STEPS = ("definition.apply_gradient",)
 
 
 class Stepping:
@@ -87,6 +90,39 @@ class Stepping:
             if word.arg is None and self.keys_of(word.value) == {"learning_rate"}
         )
         return next(iter(named), None) or next(several, None)
+
+    def given_decay(self, use: Use) -> ast.keyword | None:
+        """The `weight_decay=` of a step."""
+        words = use.call.keywords if use.call is not None else []
+        return next((word for word in words if word.arg == DECAY), None)
+
+    def sets_decay(self, use: Use) -> bool:
+        """Whether a step sets a weight decay that is a number in the state."""
+        definitions = self.definitions(use)
+        return bool(definitions) and self.decay_is_set.issuperset(definitions)
+
+    @cached_property
+    def decay_is_set(self) -> frozenset[LegacyObject]:
+        """The definitions of which each step sets the weight decay, whatever they were made with.
+
+        Their classes have one in a link of its own, and are called by their names.
+        """
+        found: set[LegacyObject] = set()
+        for members, steps in self.stepped_groups:
+            if not all(map(self.given_decay, steps)):
+                continue
+            definitions = [obj for obj in members if obj.kind == "definition"]
+            bare = (use for use in self.facts.uses if use.kind in BARE_STEPS)
+            is_bare = any(not {*members}.isdisjoint(use.objects) for use in bare)
+            if not is_bare and all(map(self._has_decay, definitions)):
+                found.update(definitions)
+        return frozenset(found)
+
+    def _has_decay(self, definition: LegacyObject) -> bool:
+        kind = legacy_optimizer(definition)
+        if kind is None or definition.node not in self.constructors:
+            return False
+        return kind.masks_decay or definition.made_by == "MultiOptimizer"
 
     def empty_overrides(self, call: ast.Call) -> list[ast.keyword]:
         """The `**overrides` of a step in which no call in view puts anything."""

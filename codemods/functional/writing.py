@@ -209,7 +209,8 @@ class Draft:
         gradients = self.group.stepping.gradients(use)
         overrides = self.group.results[Overrides]
         # optimizer.apply_gradient(grads, learning_rate=rate)
-        if gradients is None or overrides.of(use) or overrides.keeps_rate(use):
+        is_given_more = overrides.of(use) or self.group.stepping.given_decay(use)
+        if gradients is None or is_given_more or overrides.keeps_rate(use):
             raise no_counterpart(use.node, use.unit)
         scope = self.group.facts.scope(call).function
         if scope.node not in self._updates:

@@ -259,6 +259,9 @@ optimizer_def = decay
             *self.facts.legacy_objects(first.definition),
             *self.facts.legacy_objects(second.definition),
         ]
+        # optimizer.apply_gradient(grads, weight_decay=decay) sets that of both
+        if not self.stepping.decay_is_set.isdisjoint(definitions):
+            return None
         kinds = {one.made_by: legacy_optimizer(one) for one in definitions}
         # optim.Adam and optim.LAMB
         kind = kinds.popitem()[1] if len(kinds) == 1 else None

@@ -50,9 +50,8 @@ class Overrides:
         objects: Collection[LegacyObject],
     ) -> bool:
         """Whether the constructors' rates of some definitions hold for all of some objects."""
-        return (
-            self.injected.isdisjoint(definitions) and self.schedules.of(objects) is None
-        )
+        injected = self.injected | self.stepping.decay_is_set
+        return injected.isdisjoint(definitions) and self.schedules.of(objects) is None
 
     def is_copied(self, use: Use) -> bool:
         """Whether what is read becomes a copy of a number that is in another function.

@@ -31,6 +31,9 @@ class UnsetRate(cst.Float):
 PLACEHOLDER = f"{UNSET_RATE} is a placeholder: each step has to set the learning rate."
 
 DECAY, MASK = "weight_decay", "mask"
+SET_DECAY = "set_weight_decay"
+"""The name of a weight decay that each step sets, as `with_set_decay` gives it."""
+
 NUMPY = ("np", "numpy", "onp")
 
 
@@ -49,8 +52,6 @@ class Arguments:
         inject: bool,
     ) -> None:
         self.inject = inject
-        # an alias would make arrays of its other numbers, if its rate were injected
-        self.may_be_alias = form == "alias" and not inject
         self.first = signature[0].name
         self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
@@ -69,6 +70,9 @@ class Arguments:
         elif inject:
             unset = new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE))
             self.left = {RATE: unset, **self.left}
+        # an alias would make arrays of its other numbers, if one were injected
+        is_plain = not inject and SET_DECAY not in self.left
+        self.may_be_alias = form == "alias" and is_plain
 
     def __contains__(self, name: str) -> bool:
         return name in self.left
@@ -159,6 +163,9 @@ class Arguments:
 
     def decay(self) -> Piece | None:
         """The link that adds decayed weights, if there is a weight decay."""
+        if SET_DECAY in self.left:
+            injecting = "optax.inject_hyperparams(optax.add_decayed_weights)"
+            return self.link(injecting, *self.take({SET_DECAY: DECAY}))
         decay = self.take({DECAY: None, MASK: MASK})
         return self.link("optax.add_decayed_weights", *decay) if decay else None
 
@@ -237,6 +244,23 @@ def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
         return layout.arrange(function, [first, *layout.pieces])
     links = [first, layout.nest(function, layout.pieces)]
     return layout.arrange(expression("optax.chain"), links, stack=True)
+
+
+def with_set_decay(call: cst.Call, signature: tuple[Parameter, ...]) -> cst.Call:
+    """A constructor call whose weight decay is one that each step sets."""
+    defaults = {parameter.name: parameter.default for parameter in signature}
+    decay = bound(taking("**more", **defaults), call).get(DECAY)
+    layout = CallLayout(call)
+    named = [piece for piece in layout.pieces if piece.argument is decay]
+    # Adam(0.1), whose default is 0
+    if not named:
+        return layout.arrange(call.func, [*layout.pieces, new(SET_DECAY, "0.0")])
+    value = injectable(named[0].value)
+    if constant(value) is ...:
+        value = expression("float({decay})", decay=value)
+    others = [piece for piece in layout.pieces if piece not in named]
+    set_later = named[0].valued(value).named(SET_DECAY)
+    return layout.arrange(call.func, [*others, set_later])
 
 
 def constant(node: cst.BaseExpression) -> object:

@@ -13,7 +13,13 @@ from codemods.cst.quotes import quoted_as
 from codemods.cst.spacing import EQUAL, NOTHING
 from codemods.cst.template import expression, statement
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import behind, with_float_rate, with_mask, with_rate
+from codemods.optimizers.arguments import (
+    behind,
+    with_float_rate,
+    with_mask,
+    with_rate,
+    with_set_decay,
+)
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.rewriting.edited_file import EditedFile
@@ -101,6 +107,8 @@ def _converted(
             call = with_mask(call, expression(edit.mask))
         else:
             call = with_mask(call, file.done[edit.mask])
+    if edit.sets_decay:
+        call = with_set_decay(call, optimizers()[edit.optimizer].parameters)
     file.left.has_unset = file.left.has_unset or edit.inject
     converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
     file.need(converted.supports, are_fixed=True)

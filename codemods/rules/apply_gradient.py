@@ -8,7 +8,7 @@ import json
 from inspect import Signature
 from itertools import takewhile
 
-from codemods.analysis.stepping import OVERRIDES
+from codemods.analysis.stepping import DECAY, OVERRIDES
 from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import function_of
 from codemods.idioms.carried import typed
@@ -60,8 +60,9 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     """This is the step itself. With `learning_rate=…`, the rate becomes an injected hyperparameter
-    that is set before the step, unless it is a function of the optimizer's own step (FO404). As a
-    value, the method becomes a function of the gradients, unless a call gives more.
+    that is set before the step, unless it is a function of the optimizer's own step (FO404). So
+    does a `weight_decay=…` that all steps set. As a value, the method becomes a function of the
+    gradients, unless a call gives more.
     """
     call = use.call
     if call is None:
@@ -76,12 +77,15 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_or_refusal(ast.Call(call.func, call.args, words), STEP)
     if isinstance(given, Refusal):
         return given
-    if (refusal := _refuse_overrides(words)) is not None:
+    if (refusal := _refuse_overrides(words, use, context)) is not None:
         return refusal
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
     legacy = _legacy_step(use, call, given["grads"], averaged, empty)
+    decay = context.stepping.given_decay(use)
+    if decay is not None:
+        return _set_decay(legacy, override, decay, context)
     if override is not None:
         return _set_rate(legacy, override, context)
     if context.overrides.keeps_rate(use):
@@ -215,14 +219,39 @@ def _set_rate(
     if override.arg != RATE:
         return _set_hyper_params(legacy, override, context)
     # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
-    if not _may_come_first(legacy.call, override, context):
+    if not _may_come_first(legacy.call, [override], context):
         return _step_with_rate(legacy, context)
-    rate = len(legacy.call.args) + legacy.call.keywords.index(override)
-    opt_state, supports = with_rate(
-        "{owner}.opt_state", f"{{argument:{rate}}}", context
-    )
+    return _set_first(legacy, [override], context)
+
+
+def _set_decay(
+    legacy: LegacyStep,
+    override: ast.keyword | None,
+    decay: ast.keyword,
+    context: Context,
+) -> Edit | Refusal:
+    """A step with `weight_decay=…`, perhaps beside a learning rate."""
+    if (refusal := refuse_rate(legacy.use, context)) is not None:
+        return refusal
+    if context.overrides.keeps_rate(legacy.use):
+        return keeps_rate("Pass `learning_rate=` here too.")
+    given = [word for word in legacy.call.keywords if word in (override, decay)]
+    if not _may_come_first(legacy.call, given, context):
+        return _refuse_order()
+    return _set_first(legacy, given, context)
+
+
+def _set_first(
+    legacy: LegacyStep, given: list[ast.keyword], context: Context
+) -> RewriteCall:
+    """A step with hyperparameters that are set in the state before it."""
+    before = len(legacy.call.args)
+    places = [before + legacy.call.keywords.index(word) for word in given]
+    words = ", ".join(f"{{argument:{place}}}" for place in places)
+    names = [str(word.arg) for word in given]
+    opt_state, supports = with_rate("{owner}.opt_state", words, context, names)
     # optimizer.replace(opt_state=…): the optimizer is read twice, and the rate before the gradients
-    moved = (legacy.use.owner, override.value)
+    moved = (legacy.use.owner, *(word.value for word in given))
     return _with_state(legacy, opt_state, supports, moved, context)
 
 
@@ -235,16 +264,20 @@ def _set_hyper_params(
     rates = rates_of_step(override.value, legacy.use, context)
     if isinstance(rates, Refusal):
         return rates
-    if not _may_come_first(legacy.call, override, context):
-        return reasons.overrides(
-            "The gradients and the hyperparameters of this step are computed by expressions "
-            "whose order matters.",
-            "Compute the gradients in a statement before.",
-        )
+    if not _may_come_first(legacy.call, [override], context):
+        return _refuse_order()
     opt_state, holes, supports = rates
     with_rates = dataclasses.replace(legacy, holes=(*legacy.holes, *holes))
     moved = (legacy.use.owner, override.value)
     return _with_state(with_rates, opt_state, supports, moved, context)
+
+
+def _refuse_order() -> Refusal:
+    return reasons.overrides(
+        "The gradients and the hyperparameters of this step are computed by expressions whose "
+        "order matters.",
+        "Compute the gradients in a statement before.",
+    )
 
 
 def _with_state(
@@ -359,14 +392,16 @@ def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
     )
 
 
-def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:
-    """Whether the rate may be computed ahead of the other arguments of the step."""
-    others = [
-        *call.args,
-        *(word.value for word in call.keywords if word is not override),
-    ]
+def _may_come_first(
+    call: ast.Call, overrides: list[ast.keyword], context: Context
+) -> bool:
+    """Whether hyperparameters may be computed ahead of the other arguments of the step."""
+    words = (word.value for word in call.keywords if word not in overrides)
+    others = [*call.args, *words]
     return all(
-        context.facts.dataflow.may_swap(override.value, other) for other in others
+        context.facts.dataflow.may_swap(one.value, other)
+        for one in overrides
+        for other in others
     )
 
 
@@ -431,11 +466,16 @@ def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
     return [*takewhile(lambda part: part is not node, parts)]
 
 
-def _refuse_overrides(words: list[ast.keyword]) -> Refusal | None:
+def _refuse_overrides(
+    words: list[ast.keyword], use: Use, context: Context
+) -> Refusal | None:
     """Why the hyperparameters that a step sets cannot be set in the state, if they cannot."""
+    known = ["grads", *OVERRIDES]
+    if context.stepping.sets_decay(use):
+        known.append(DECAY)
     for keyword in words:
-        # optimizer.apply_gradient(grads, weight_decay=0.1)
-        if keyword.arg not in ("grads", *OVERRIDES):
+        # optimizer.apply_gradient(grads, beta1=0.8)
+        if keyword.arg not in known:
             remedy = (
                 "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
             )
@@ -444,9 +484,10 @@ def _refuse_overrides(words: list[ast.keyword]) -> Refusal | None:
             return reasons.overrides(
                 "This step sets the learning rate to None.", "Give a number."
             )
-    if len({word.arg for word in words if word.arg in OVERRIDES}) > 1:
+    names = {word.arg for word in words}
+    if "hyper_params" in names and not names.isdisjoint((RATE, DECAY)):
         return reasons.overrides(
-            "This step sets the learning rate twice.", "Set it once."
+            "This step sets a hyperparameter twice.", "Set it once."
         )
     return None
 

@@ -53,12 +53,14 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     if refusal is not None:
         return refusal
     conversion = ConvertDefinition(use.span, use.name, inject=False)
+    # a MultiOptimizer has no numbers of its own
+    if use.name in composite():
+        return conversion
+    if not context.stepping.decay_is_set.isdisjoint(use.objects):
+        conversion = replace(conversion, sets_decay=True)
     scheduled = context.idioms[Schedules].of(use.objects)
     if scheduled is not None and use.node in scheduled.rates:
         return replace(conversion, rate=scheduled.rates[use.node])
-    # a MultiOptimizer has no rate of its own
-    if use.name in composite():
-        return conversion
     return _with_rate(conversion, use, context)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
@@ -251,13 +252,14 @@ def with_rate(
     state: str,
     word: str,
     context: Context,
+    names: Iterable[str] = (RATE,),
 ) -> tuple[str, tuple[Support, ...]]:
     """A template for a state with a new learning rate, and its helpers.
 
-    `word` is the rate as a keyword of a call, or a hole for that. Where a parameter may be called
-    `learning_rate` too, a filter tells the two apart.
+    `word` is the rate as a keyword of a call, or a hole for that; it may be several. Where a
+    parameter may be called by one of the `names` too, a filter tells the two apart.
     """
-    if not context.stepping.param_names.may_be_rate:
+    if not any(map(context.stepping.param_names.may_be, names)):
         return f"{{optax}}.tree_utils.tree_set({state}, {word})", ()
     is_hyperparam = f"{{support:{IS_HYPERPARAM.name}}}"
     return f"{{optax}}.tree_utils.tree_set({state}, {is_hyperparam}, {word})", (

@@ -26,8 +26,9 @@ class ConvertDefinition(Edit):
 
     `rate` is the source text of another learning rate, if it gets one, and `as_float` says that
     its own may be None or no float when the program runs. `mask` is the name or the span of the
-    predicate that chooses the parameters whose weights decay, if not all do. `link` is the source
-    text of what comes first in the chain. `note` is what the report says of the site.
+    predicate that chooses the parameters whose weights decay, if not all do. `sets_decay` says
+    that each step sets the weight decay. `link` is the source text of what comes first in the
+    chain. `note` is what the report says of the site.
     """
 
     optimizer: str
@@ -35,6 +36,7 @@ class ConvertDefinition(Edit):
     rate: str = ""
     as_float: bool = False
     mask: Span | str | None = None
+    sets_decay: bool = False
     link: str = ""
     note: str = ""
 

@@ -86,7 +86,7 @@ PROGRAMS = {
         told="[int(optimizer.state.param_states[0].param_states[0].step)]",
         more=WRAPPER,
     ),
-    "another hyperparameter": one("optim.Adam(0.1)", given=", weight_decay=0.1 * number"),
+    "another hyperparameter": one("optim.Adam(0.1)", given=", beta2=0.9 + 0.01 * number"),
     "several hyperparameters": one("optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"),
     "unpacked hyperparameters": one("optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"),
     "hyperparameters that are read": one(
@@ -399,6 +399,6 @@ def notes(files: dict[str, str]) -> Iterator[str]:
 def test_the_reason_is_told() -> None:
     told = [*notes(PROGRAMS["another hyperparameter"])]
     assert (
-        "Its definition keeps the interface that it had: This step overrides `weight_decay` (train.py:12)."
+        "Its definition keeps the interface that it had: This step overrides `beta2` (train.py:12)."
         in told
     )

@@ -493,7 +493,7 @@ MISCALLED = {
     "a step with two rates": (
         "optimizer = optimizer.apply_gradient(grads, learning_rate=0.1, hyper_params=more)",
         "FO910",
-        "sets the learning rate twice",
+        "sets a hyperparameter twice",
     ),
     "a step as a value, with a rate": (
         "optimizer = jax.jit(optimizer.apply_gradient)(grads, learning_rate=0.1)",
