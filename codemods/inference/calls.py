@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.containers import GENERATOR, STORING
-from codemods.inference.library import APPLYING
+from codemods.inference.library import APPLYING, apply
 from codemods.inference.objects import (
     Arguments,
     Called,
@@ -134,6 +134,9 @@ class Calls:
                 return name in APPLYING
             # optimizer_def.create(params), state.replace(optimizer=optimizer)
             case Method(owner=LegacyObject() | Instance() | Made(), function=None):
+                return True
+            # agents.sort(key=score)
+            case Method(name="sort"):
                 return True
             case Getter():
                 return True
@@ -305,6 +308,9 @@ class Calls:
                 if name in STORING and not is_named:
                     for place in arguments.given(0, ""):
                         self.engine.heap.store(owner, None, place)
+                key = arguments.keyword("key") if name == "sort" else None
+                if key is not None:
+                    yield apply(key, arguments, ("each of", ("itself", owner)))
                 return (yield from self.engine.heap.call_method(owner, name, arguments))
         behaviour = self.engine.library.method(owner, name)
         if behaviour is not None:

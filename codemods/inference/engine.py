@@ -59,7 +59,7 @@ class Inference:
     def __init__(self, project: Project, library: Library) -> None:
         self.project = project
         self.library = library
-        self.solver = Solver(self._equation)
+        self.solver = Solver(self._equation, self._same)
         self.scopes: dict[ast.AST, Scope] = {}
         self.index = Index()
         self.tracing = Tracing(self)
@@ -389,6 +389,13 @@ class Inference:
         equation = self._equations.get(word)
         return None if equation is None else equation(*rest)
 
+    def _same(self, place: Place) -> Place | None:
+        """The place that an expression or a binding is only a name for."""
+        word, *rest = place  # type: ignore[misc]
+        if word == "expression":
+            return self.expressions.same(*rest)
+        return self.expressions.source(*rest) if word == "bound" else None
+
     def _itself(self, item: Object) -> Equation:
         yield from ()
         return (item,)
@@ -450,11 +457,16 @@ class Inference:
         decorated = self.tracing.of_function(function).decorated
         yield from self._look_at(self.tracing.calls_of(function), decorated)
         cls = self.class_of_method(function)
-        is_special = getattr(node, "name", "").startswith("__")
-        if cls is not None and is_special:
+        name = getattr(node, "name", "")
+        if cls is not None and name.startswith("__"):
             for one in (cls, *(yield ("heirs", cls))):
                 trace = self.tracing.of_class(one)  # type: ignore[arg-type]
                 yield from self._look_at(trace.calls, trace.decorated)
+                # show = Printer(); show(optimizer)
+                for made in trace.calls if name == "__call__" else ():
+                    calls = self.tracing.of_value(made).calls
+                    accepted = self.tracing.accepting.calls(function, calls)
+                    yield from self._look_at(accepted, ())
         return ()
 
     def _instances(self, cls: Class) -> Equation:

@@ -33,6 +33,16 @@ if TYPE_CHECKING:
 
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
+OTHERS = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.ExceptHandler,
+)
+"""What binds a name to more than what it takes from one place."""
+
 JOINING = ast.Add | ast.BitOr
 """The operators that make a container of two."""
 
@@ -60,13 +70,18 @@ class Expressions:
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
 
+    def same(self, node: ast.expr, frame: Frame | None) -> Place | None:
+        """The place for which an expression is only a name, if it is."""
+        if isinstance(node, ast.Name):
+            return self.engine.names.meant(node, frame)
+        if isinstance(node, ast.Attribute):
+            return ("attribute of", ("expression", node.value, frame), node.attr)
+        return None
+
     def expression(self, node: ast.expr, frame: Frame | None) -> Answer:
         match node:
             case ast.Name():
                 return (yield from self.engine.names.read(node, frame))
-            case ast.Attribute(value=value, attr=name):
-                place = ("expression", value, frame)
-                yield whole(("attribute of", place, name))
             case ast.Call():
                 return (yield from self._call(node, frame))
             case (
@@ -192,14 +207,24 @@ class Expressions:
                 return [*(yield ("raised",))]
         if binding.source is None:
             return []
-        place: Place = ("expression", binding.source, frame)
+        # table["step"]: int = …
+        yield whole(self._taken(binding, binding.source, frame))
+        yield whole(("annotated", node.target))  # type: ignore[attr-defined]
+        return []
+
+    def source(self, binding: Binding, frame: Frame | None) -> Place | None:
+        """The place from which a binding takes all that it sets its name to, if there is one."""
+        if binding.source is None or isinstance(binding.node, OTHERS):
+            return None
+        own = self.engine.frame_for(binding.scope, frame)
+        return self._taken(binding, binding.source, own)
+
+    @staticmethod
+    def _taken(binding: Binding, source: ast.expr, frame: Frame | None) -> Place:
+        place: Place = ("expression", source, frame)
         for word, key in binding.steps:
             place = _stepped(place, word, key, binding)
-        yield whole(place)
-        # table["step"]: int = …
-        if isinstance(node, ast.AnnAssign):
-            yield whole(("annotated", node.target))
-        return []
+        return place
 
     def _decorated(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame | None

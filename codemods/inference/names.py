@@ -63,16 +63,22 @@ class Names:
         is_read = isinstance(name.ctx, ast.Load)
         return scope.parent if is_before and is_read else scope
 
+    def meant(self, node: ast.Name, frame: Frame | None) -> Place | None:
+        """The variable that a name stands for, if any of its values may reach it."""
+        scope = self.seen_from(node, self.engine.scopes[node])
+        bound = scope.binding(node.id)
+        if bound is None or self.engine.reaching.bindings(node) is not None:
+            return None
+        return self.engine.variable(bound, node.id, frame)
+
     def read(self, node: ast.Name, frame: Frame | None) -> Answer:
-        """What a name is where it is read."""
+        """What a name is where it is read, if it is not all that its variable may be."""
         scope = self.seen_from(node, self.engine.scopes[node])
         bound = scope.binding(node.id)
         if bound is None:
             return (yield from self._unbound(node.id, scope))
         reaching = self.engine.reaching.bindings(node)
-        if reaching is None:
-            yield whole(self.engine.variable(bound, node.id, frame))
-            return []
+        assert reaching is not None
         own = self.engine.frame_for(bound, frame)
         return (yield from self._of_bindings(reaching, bound, node.id, own))
 

@@ -23,6 +23,11 @@ CROWDED = 24
 """With so many objects at a place, further ones lose the calls in whose course they came about."""
 
 
+FEW = 4
+"""So many things are looked through faster than looked up, and take less memory."""
+
+Links: TypeAlias = "dict[Place, tuple[Place, ...] | dict[Place, None]]"
+
 WHOLE = "whole"
 
 
@@ -41,14 +46,27 @@ class Solver:
     kept in the order of arrival, so that a run depends on its input alone.
     """
 
-    def __init__(self, equation: Callable[[Place], Equation | None]) -> None:
-        """Make a solver; a place without an equation has only what is added to it."""
+    def __init__(
+        self,
+        equation: Callable[[Place], Equation | None],
+        same: Callable[[Place], Place | None],
+    ) -> None:
+        """Make a solver.
+
+        Args:
+          equation: that of a place; one that has none has only what is added to it.
+          same: another place that a place is only a name for, if it is.
+        """
         self._equation = equation
-        self._known: dict[Place, dict[Object, None]] = {}
-        self._answers: dict[Place, tuple[Object, ...]] = {}
-        self._readers: dict[Place, dict[Place, None]] = {}
+        self._same = same
+        self._names: dict[Place, Place] = {}
+        """The places that are names for others, and for which."""
+        self._known: dict[Place, tuple[Object, ...]] = {}
+        self._members: dict[Place, set[Object]] = {}
+        """The same as a set, where it has more than a few."""
+        self._readers: Links = {}
         """The places whose equations have asked for each place."""
-        self._copies: dict[Place, dict[Place, None]] = {}
+        self._copies: Links = {}
         """The places that have all that is at each place."""
         self._begun: set[Place] = set()
         self._outdated: dict[Place, None] = {}
@@ -58,6 +76,7 @@ class Solver:
 
     def at(self, place: Place) -> tuple[Object, ...]:
         """What may be at a place, found out now if it was not before."""
+        place = self._named(place)
         if place not in self._begun:
             self._evaluate(place)
         self._settle()
@@ -65,10 +84,7 @@ class Solver:
 
     def known(self, place: Place) -> tuple[Object, ...]:
         """What is known to be at a place, without asking any further."""
-        answer = self._answers.get(place)
-        if answer is None:
-            answer = self._answers[place] = tuple(self._known.get(place, ()))
-        return answer
+        return self._known.get(self._names.get(place, place), ())
 
     def everything(self) -> dict[Object, None]:
         """What is known to be anywhere."""
@@ -76,6 +92,8 @@ class Solver:
 
     def add(self, place: Place, *items: Object) -> bool:
         """Let objects be at a place, whatever its equation says. Returns whether any is new."""
+        if place in self._names:
+            self._part(place)
         new = self._added(place, items)
         pending = [(copy, new) for copy in self._copies.get(place, ())] if new else []
         while pending:
@@ -87,19 +105,41 @@ class Solver:
 
     def _added(self, place: Place, items: Iterable[Object]) -> list[Object]:
         """Let objects be at a place, and return those that are new there."""
-        present = self._known.setdefault(place, {})
-        new = [item for item in items if item not in present]
-        is_crowded = len(present) + len(new) > CROWDED
+        known = self._known.get(place, ())
+        members = known if len(known) <= FEW else self._members[place]
+        new = [item for item in items if item not in members]
+        is_crowded = len(known) + len(new) > CROWDED
         if is_crowded and place[0] != "instances":  # type: ignore[index]
-            plainly = dict.fromkeys(map(plain, new))
-            new = [item for item in plainly if item not in present]  # type: ignore[misc]
+            new = [item for item in map(plain, new) if item not in members]  # type: ignore[misc]
         if not new:
             return new
-        present.update(dict.fromkeys(new))
+        if len(new) > 1:
+            new = [*dict.fromkeys(new)]
+        known = self._known[place] = (*known, *new)
+        if len(known) > FEW:
+            self._members.setdefault(place, set(known)).update(new)
         self.version += 1
-        self._answers.pop(place, None)
-        self._outdated.update(self._readers.get(place, ()))
+        self._outdated.update(dict.fromkeys(self._readers.get(place, ())))
         return new
+
+    def _named(self, place: Place) -> Place:
+        """The place for which a place is a name; else itself."""
+        named = self._names.get(place)
+        if named is None:
+            named = self._same(place)
+            if named is None:
+                return place
+            named = self._names[place] = self._named(named)
+        return named
+
+    def _part(self, name: Place) -> None:
+        """Let a place be one of its own: something is added to it alone."""
+        place = self._names.pop(name)
+        self._begun.add(name)
+        for links in (self._readers, self._copies):
+            for other in links.get(place, ()):
+                _link(links, name, other)
+        self._copy(place, name)
 
     def _settle(self) -> None:
         while self._outdated:
@@ -121,7 +161,8 @@ class Solver:
                 wanted = equation.send(given)  # type: ignore[arg-type]
             except StopIteration as end:
                 running.pop()
-                self.add(place, *end.value)
+                if end.value:
+                    self.add(place, *end.value)
                 if place in copied:
                     copied.remove(place)
                     given = ()
@@ -129,8 +170,10 @@ class Solver:
                     given = self._read(place, running[-1][0])
                 continue
             is_copied = wanted[0] == WHOLE  # type: ignore[index]
+            wanted = wanted[1] if is_copied else wanted  # type: ignore[index]
+            if wanted not in self._begun:
+                wanted = self._named(wanted)
             if is_copied:
-                wanted = wanted[1]  # type: ignore[index]
                 self._copy(wanted, place)
             if wanted in self._begun or not self._begin(wanted, running):
                 given = () if is_copied else self._read(wanted, place)
@@ -151,12 +194,27 @@ class Solver:
         return True
 
     def _read(self, place: Place, reader: Place) -> tuple[Object, ...]:
-        self._readers.setdefault(place, {})[reader] = None
+        _link(self._readers, place, reader)
         return self.known(place)
 
     def _copy(self, source: Place, place: Place) -> None:
         """Let a place have all that is at another, now and later."""
-        copies = self._copies.setdefault(source, {})
-        if place not in copies and place != source:
-            copies[place] = None
+        if place != source and _link(self._copies, source, place):
             self.add(place, *self.known(source))
+
+
+def _link(links: Links, place: Place, other: Place) -> bool:
+    """Link a place with another; whether that is new."""
+    linked = links.get(place)
+    if linked is None:
+        links[place] = (other,)
+        return True
+    if other in linked:
+        return False
+    if isinstance(linked, dict):
+        linked[other] = None
+    elif len(linked) < FEW:
+        links[place] = (*linked, other)
+    else:
+        links[place] = dict.fromkeys((*linked, other))
+    return True

@@ -42,6 +42,9 @@ Stop: TypeAlias = tuple[object, ...]
 Step: TypeAlias = tuple[Stop, bool]
 """A stop, and whether what is there is in a container."""
 
+PUTTING = CHANGING - {"sort"}
+"""Methods that may put what they are given into a container."""
+
 EMPTYING = frozenset(
     words("dict OrderedDict SimpleNamespace ConfigDict FrozenConfigDict FrozenDict set")
     + words("zip enumerate map filter sorted reversed chain cycle next")
@@ -120,14 +123,14 @@ class Tracing:
         self._steps: list[Step] = []
         self._next: dict[int, tuple[list[int], Here]] = {}
         """What follows each step, by its number."""
-        self._accepting = Accepting(engine)
+        self.accepting = Accepting(engine)
 
     def of_function(self, function: Function) -> Trace:
         return self.of(self._start(function))
 
     def calls_of(self, function: Function) -> Iterator[ast.Call]:
         """The calls at which a function may stand, and that Python does not refuse."""
-        return self._accepting.calls(function, self.of_function(function).calls)
+        return self.accepting.calls(function, self.of_function(function).calls)
 
     def _start(self, function: Function) -> Stop:
         if isinstance(function.node, ast.Lambda):
@@ -145,6 +148,10 @@ class Tracing:
         if isinstance(scope.node, ast.ClassDef):
             return ("attribute", name)
         return ("variable", scope.binding(name) or scope, name)
+
+    def of_value(self, node: ast.expr) -> Trace:
+        """Where what an expression gives is called, also from a container."""
+        return self.of(("value", self._unit(node), node), is_held=True)
 
     def of(self, start: Stop, furthest: int = FURTHEST, is_held: bool = False) -> Trace:
         """Where what is at a stop may be called or changed.
@@ -204,7 +211,7 @@ class Tracing:
                 yield from self._climb(unit, node, is_held, here)
             case ("given by", Function() as function):
                 near = self._near(function)
-                for call in self._accepting.calls(function, near.calls):
+                for call in self.accepting.calls(function, near.calls):
                     yield ("value", self._unit(call), call), is_held
                 # what a decorator gives stands for what it decorates
                 for other in near.decorated:
@@ -495,8 +502,8 @@ class Tracing:
                     parameters(taker.node) if isinstance(taker, Function) else ()
                 ):
                     yield ("variable", taker.scope, argument.arg), False
-        # states.append(step)
-        if isinstance(function, ast.Attribute) and function.attr in CHANGING:
+        # states.append(step), not states.sort(key=step)
+        if isinstance(function, ast.Attribute) and function.attr in PUTTING:
             yield from self._targets(function.value, is_held=True)
         for definition in self._definitions(function):
             if isinstance(definition, Class):

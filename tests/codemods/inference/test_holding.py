@@ -355,6 +355,39 @@ class Step:
         return optimizer
 
 Step()(made).target  # is: made
+== what a callable instance is given
+class Show:
+    def __call__(self, shown):
+        shown.target  # is: made
+
+show = Show()
+show(made)
+== what a callable instance in a list is given
+class Show:
+    def __call__(self, shown):
+        shown.target  # is: made
+
+def run(hooks, optimizer):
+    for hook in hooks:
+        hook(optimizer)
+
+run([print, Show()], made)
+== what a callable instance of a field is given
+class Show:
+    def __call__(self, shown):
+        shown.target  # is: made
+
+class Trainer:
+    def __init__(self, show):
+        self.show = show
+
+    def run(self):
+        self.show(made)
+
+Trainer(show=Show()).run()
+== the key by which a list is sorted
+made_of_two = [made, made]
+made_of_two.sort(key=lambda one: one.target)  # is: made
 == replace in a loop
 @flax.struct.dataclass
 class State:

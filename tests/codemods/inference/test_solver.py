@@ -107,7 +107,10 @@ def test_what_is_new_is_handed_on_without_another_evaluation() -> None:
         return ()
 
     copies = {("second",): ("first",), ("third",): ("second",), ("first",): ("third",)}
-    solver = Solver(lambda place: copy(copies[place]) if place in copies else None)
+    solver = Solver(
+        lambda place: copy(copies[place]) if place in copies else None,
+        same=lambda _: None,
+    )
     objects = [External("jax.jit"), External("jax.vmap")]
     for number, item in enumerate(objects):
         solver.add(("second",), item)
