@@ -11,6 +11,7 @@ import ast
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins, Variable
+from codemods.dataflow.program import functions_in
 from codemods.inference.objects import Container, Function
 from codemods.sources.modules import Unit
 from codemods.vocabulary import full_names
@@ -23,6 +24,9 @@ SAME_AS_GIVEN = full_names("builtins", "abs max min") | full_names(
     "jax", "block_until_ready device_get lax.stop_gradient"
 )
 """Functions that give a number for a number, and an array for an array."""
+
+LARGEST = 2**16
+"""The largest number whose products with steps are in the range of an array's numbers."""
 
 SQUARE = 2
 """The largest whole exponent whose powers of steps are in the range of an array's numbers."""
@@ -149,15 +153,26 @@ class PlainNumbers:
             # large for an array
             case ast.Pow() if is_left:
                 power = self._number(other) or 0
-                is_step = bool(self.facts.legacy_objects(node, "step"))
-                is_real = is_step or isinstance(power, int)
+                is_real = self._is_step(node) or isinstance(power, int)
                 is_large = power > SQUARE and power % 1 == 0
                 is_power = (power > 0 and is_real) or self._is_positive(node)
                 does = is_power and not is_large
+            # 2 ** step: no array has such numbers
+            case ast.Pow():
+                does = not isinstance(self._number(other), int)
+            # step * 1103515245, as hashes are computed
+            case ast.Mult() if abs(self._number(other) or 0) > LARGEST:
+                does = False
             # 0.1 * (step > 10), but not (step > 10) + (step > 20), which is one of True in JAX
             case _:
                 does = not is_truth or self._number(other) is not None
         return does and self._does(parent, unit)
+
+    def _is_step(self, node: ast.expr) -> bool:
+        """Whether this is a step as it is counted, with which nothing was computed."""
+        value = self.origins.value(self.origins.variable(node)) or node
+        is_read = isinstance(value, ast.Attribute) and value.attr == "step"
+        return is_read and bool(self.facts.legacy_objects(value, "step"))
 
     @staticmethod
     def _is_text(node: ast.expr) -> bool:
@@ -221,7 +236,8 @@ class PlainNumbers:
         """Whether a call hands numbers to code out of view, and nothing comes back."""
         # summary_writer.scalar("loss", loss, step)
         is_statement = isinstance(unit.parents.get(call), ast.Expr)
-        is_in_view = self._puts(call.func) or self.facts.functions(call.func)
+        items = self.facts.objects(call.func)
+        is_in_view = self._puts(call.func) or any(functions_in(items))
         return is_statement and not is_in_view
 
     def _puts(self, called: ast.expr) -> bool:

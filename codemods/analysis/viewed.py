@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property
 
+from codemods.analysis.facts import Facts
+from codemods.analysis.origins import Origins
 from codemods.analysis.snapshots import Snapshots
 from codemods.analysis.stepping import Stepping
+from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.inference.objects import LegacyObject
 from codemods.optimizers.base import Support
@@ -53,7 +56,9 @@ class Viewed:
     def _reads(self) -> Iterator[Use]:
         """Where the state of an optimizer is read for more than its step."""
         for use in self.facts.uses:
-            if use.kind == "optimizer.state" and not _is_asked_for_step(use):
+            if use.kind != "optimizer.state" or _is_asked_for_step(use):
+                continue
+            if not is_kept_for_step(use, self.facts):
                 yield use
 
     @cached_property
@@ -83,6 +88,27 @@ class Viewed:
             for use in self.facts.uses
         )
         return tuple(self.states) if is_made else ()
+
+
+def is_kept_for_step(use: Use, facts: Facts) -> bool:
+    """Whether this is `state = optimizer.state`, of which `state.step` alone is read, as a number.
+
+    A train state does for that.
+    """
+    statement, unit = use.parent, use.unit
+    match statement:
+        case ast.Assign(targets=[ast.Name() as name]):
+            origins, steps = facts.of(Origins), facts.of(Steps)
+            variable = origins.meant(name, statement.value)
+            reads = [unit.parents.get(load) for load in origins.loads(variable)]
+            return len(origins.stores(variable)) == 1 and all(
+                isinstance(read, ast.Attribute)
+                and read.attr == "step"
+                and isinstance(read.ctx, ast.Load)
+                and not steps.needs_array(read, unit)
+                for read in reads
+            )
+    return False
 
 
 def _is_asked_for_step(use: Use) -> bool:

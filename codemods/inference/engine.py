@@ -169,6 +169,12 @@ class Inference:
     def class_of(self, node: ast.ClassDef) -> Class:
         return self.index.classes[node]
 
+    def definition(self, node: ast.AST) -> Function | Class:
+        """The function or class that a statement defines."""
+        if isinstance(node, ast.ClassDef):
+            return self.class_of(node)
+        return self.functions[node]
+
     def yielded(self, node: ast.AST) -> list[ast.Yield | ast.YieldFrom]:
         return self.index.yielded.get(node, [])
 
@@ -391,7 +397,8 @@ class Inference:
 
     def _same(self, place: Place) -> Place | None:
         """The place that an expression or a binding is only a name for."""
-        word, *rest = place  # type: ignore[misc]
+        assert isinstance(place, tuple)
+        word, *rest = place
         if word == "expression":
             return self.expressions.same(*rest)
         return self.expressions.source(*rest) if word == "bound" else None
@@ -502,14 +509,14 @@ class Inference:
         return self.calls.reached.get(node, ())
 
     def _look_at(
-        self, calls: Iterable[ast.Call], decorated: Iterable[Function]
+        self, calls: Iterable[ast.Call], decorated: Iterable[Function | Class]
     ) -> Equation:
         for call in calls:
             yield ("site", call)
-        for function in decorated:
-            around = function.scope.parent
+        for definition in decorated:
+            around = definition.scope.parent
             assert around is not None
-            own = function.node.name  # type: ignore[union-attr]
+            own = definition.node.name  # type: ignore[union-attr]
             yield ("variable", around.binding(own) or around, own)
         return ()
 

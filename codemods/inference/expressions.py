@@ -200,7 +200,9 @@ class Expressions:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 return (yield from self._decorated(node, frame))
             case ast.ClassDef():
-                return [self.engine.class_of(node)]
+                cls = self.engine.class_of(node)
+                # whatever else a decorator makes of it, as `dataclass` does
+                return [cls, *(yield from self._decorated(node, frame))]
             case ast.AugAssign():
                 return [*(yield ("expression", node.value, frame))]
             case ast.ExceptHandler():
@@ -227,17 +229,22 @@ class Expressions:
         return place
 
     def _decorated(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame | None
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+        frame: Frame | None,
     ) -> Answer:
-        """A function, as its decorators give it.
+        """A function or class, as its decorators give it.
 
-        A decorator of which nothing is known hands its function through.
+        A decorator of which nothing is known hands it through.
         """
-        found: list[Object] = [self._in(self.engine.functions[node], frame)]
+        own = self.engine.definition(node)
+        unit = own.unit
+        found: list[Object] = [
+            self._in(own, frame) if isinstance(own, Function) else own
+        ]
         for decorator in reversed(node.decorator_list):
             given: list[Object] = []
             callees = yield ("expression", decorator, frame)
-            unit = self.engine.functions[node].unit
             for callee in callees:
                 for item in found:
                     arguments = Arguments(

@@ -26,7 +26,6 @@ from codemods.inference.objects import (
 )
 from codemods.inference.reading import Binding, FunctionNode, parameters
 from codemods.inference.scopes import Scope, first_bound
-from codemods.inference.solver import whole
 from codemods.sources.modules import Unit, name_of
 
 if TYPE_CHECKING:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from codemods.inference.engine import Inference
 
 T = TypeVar("T")
+Decorated: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Stop: TypeAlias = tuple[object, ...]
 """A variable, an attribute of a name, the value of a node, or what a function gives."""
 
@@ -75,7 +76,7 @@ class Here:
 
     calls: dict[ast.Call, None] = field(default_factory=dict)
     changes: dict[ast.Call | ItemStore, None] = field(default_factory=dict)
-    decorated: dict[Function, None] = field(default_factory=dict)
+    decorated: dict[Function | Class, None] = field(default_factory=dict)
     nodes: dict[tuple[Unit, ast.expr], None] = field(default_factory=dict)
 
 
@@ -94,7 +95,7 @@ class Trace:
         return _joined(stop.changes for stop in self._stops)
 
     @cached_property
-    def decorated(self) -> dict[Function, None]:
+    def decorated(self) -> dict[Function | Class, None]:
         return _joined(stop.decorated for stop in self._stops)
 
     @cached_property
@@ -132,15 +133,14 @@ class Tracing:
         """The calls at which a function may stand, and that Python does not refuse."""
         return self.accepting.calls(function, self.of_function(function).calls)
 
-    def _start(self, function: Function) -> Stop:
-        if isinstance(function.node, ast.Lambda):
-            return ("value", function.unit, function.node)
-        return self._named(function.scope.parent, function.node.name)
+    def _start(self, definition: Function | Class) -> Stop:
+        if isinstance(definition.node, ast.Lambda):
+            return ("value", definition.unit, definition.node)
+        return self._named(definition.scope.parent, definition.node.name)
 
     def of_class(self, cls: Class) -> Trace:
         # Holder[int](…)
-        start = self._named(cls.scope.parent, cls.node.name)
-        return self.of(start, is_held=is_generic(cls.node))
+        return self.of(self._start(cls), is_held=is_generic(cls.node))
 
     @staticmethod
     def _named(scope: Scope | None, name: str) -> Stop:
@@ -235,7 +235,7 @@ class Tracing:
         for node in index.reads.get((scope, name), ()):
             yield from self._climb(scope.unit, node, is_held, here)
         for binding in self.engine.bindings_of(scope, name):
-            if isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(binding.node, Decorated):
                 yield from self._decorating(binding.node)
         if scope.parent is not None:
             return
@@ -261,10 +261,8 @@ class Tracing:
             if self.may_be_module(owner) or held in self._modules_at():
                 yield from self._climb(self._unit(read), read, is_held, here)
 
-    def _decorating(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef
-    ) -> Iterator[Step]:
-        """The parameters of decorators that a function is given to."""
+    def _decorating(self, node: Decorated) -> Iterator[Step]:
+        """The parameters of decorators that a function or class is given to."""
         for decorator in node.decorator_list:
             for definition in self._definitions(decorator):
                 if isinstance(definition, Class):
@@ -427,9 +425,9 @@ class Tracing:
                         is_held = is_held or isinstance(parent, ast.Yield)
                         yield ("given by", self.engine.functions[around]), is_held
                     return
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     if child in parent.decorator_list:
-                        here.decorated[self.engine.functions[parent]] = None
+                        here.decorated[self.engine.definition(parent)] = None
                     return
                 case ast.arguments():
                     owner = unit.parents[parent]

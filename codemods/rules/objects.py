@@ -11,6 +11,7 @@ from codemods.analysis.legacy import Unnamed
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.reflection import RENAMED
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
+from codemods.analysis.viewed import is_kept_for_step
 from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
@@ -304,6 +305,9 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         # optimizer.state.step: that is a use of its own
         if isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
             return Keep()
+        # state = optimizer.state, for `state.step`
+        if is_kept_for_step(use, context.facts):
+            return _attribute(use, "{owner}")
         # if isinstance(optimizer.state, tuple): step = optimizer.state[0].step
         branch = _check_of_state_type(use, parent)
         if branch is not None:

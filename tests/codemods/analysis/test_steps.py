@@ -89,6 +89,20 @@ def last(steps, step):
 def means(metrics):
     return jax.tree_util.tree_map(lambda value: value.mean(), metrics)
 
+class Seen:
+    def __init__(self):
+        self.steps = []
+
+    def see(self, step):
+        self.steps.append(step)
+        return [step.item() for step in self.steps]
+
+class Early:
+    def __call__(self, step):
+        return bool(~(step < 1))
+
+is_early = Early()
+
 class Metrics:
     def __init__(self, step):
         self.step = step
@@ -115,6 +129,9 @@ ARRAYS_NEEDED = {
     "a quotient by 0": "jnp.minimum(1.0, 1.0 / optimizer.state.step)",
     "a quotient by what may be 0": "jnp.minimum(1.0, (optimizer.state.step + 1) / params.get('warmup', 0))",
     "a power that is too large": "float((optimizer.state.step + 1) ** 40)",
+    "a power of what may be negative": "jnp.where(optimizer.state.step < 1, (1 - optimizer.state.step / 1) ** 0.9, 0)",
+    "a power of a number": "float(2 ** (optimizer.state.step + 31))",
+    "a product that is too large": "int((optimizer.state.step * 1103515245 + 12345) % 1000)",
     "a power of 0": "jnp.minimum(1.0, optimizer.state.step ** -0.5)",
     "a method of a value that a list was given": "last([], optimizer.state.step).item()",
     "a method of a sum that a list was given": "last([0], optimizer.state.step + 1).item()",
@@ -127,6 +144,8 @@ ARRAYS_NEEDED = {
     "a leaf of what a function gives": "means({'step': optimizer.state.step, 'w': params['w']})['step']",
     "a type": "str(isinstance(optimizer.state.step, jnp.ndarray))",
     "a function that is not in view": "[f for f in (lambda s: s.dtype.name,)][0](optimizer.state.step)",
+    "what a method is given": "Seen().see(optimizer.state.step)",
+    "what a callable object is given": "is_early(optimizer.state.step)",
     "what jax.device_get gives": "bool(~(jax.device_get(optimizer.state.step) > 0))",
 }
 INVERTED = """

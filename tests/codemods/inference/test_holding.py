@@ -385,6 +385,26 @@ class Trainer:
         self.show(made)
 
 Trainer(show=Show()).run()
+== a class in a table by a decorator
+TABLE = {}
+
+def register(name):
+    def decorate(cls):
+        TABLE[name] = cls
+        return cls
+    return decorate
+
+@register("agent")
+class Agent:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def show(self, shown):
+        shown.target  # is: made
+
+agent = TABLE["agent"](made)
+agent.optimizer.target  # is: made
+agent.show(made)
 == the key by which a list is sorted
 made_of_two = [made, made]
 made_of_two.sort(key=lambda one: one.target)  # is: made
