@@ -364,6 +364,31 @@ def test_an_attribute_of_the_step_is_asked_of_an_array() -> None:
     assert "params=params, tx=optax.adam(0.1)" in after
 
 
+@pytest.mark.parametrize(
+    ("read", "kept"),
+    [
+        ("print(state.step, state.param_states)", False),
+        ("print(state.step.item())", False),
+        ("print(state.step)\n    return state", False),
+        ("print(state.step)", True),
+        ("print(f'step {int(state.step)}', state.step > 10)", True),
+    ],
+)
+def test_a_state_that_is_kept_for_its_step_is_the_train_state(
+    read: str, kept: bool
+) -> None:
+    after = migrated(f"""
+from flax import optim
+
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    state = optimizer.state
+    optimizer = optimizer.apply_gradient(grads)
+    {read}
+""")
+    assert ("    state = optimizer\n" in after) is kept
+
+
 def test_the_step_of_a_replicated_optimizer_is_an_array_already() -> None:
     after = migrated(
         """
