@@ -103,27 +103,24 @@ def _text(path: Path) -> str:
 
 
 @contextmanager
-def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
-    """The modules themselves; a notebook is a module of the code in its cells."""
+def as_module(path: Path) -> Iterator[Path]:
+    """The module itself; a notebook is a module of the code in its cells."""
+    if path.suffix != ".ipynb":
+        yield path
+        return
     from codemods.sources.notebook import python_of
 
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
-        modules = []
-        for path in (before, after):
-            if path.suffix == ".ipynb":
-                module = Path(folder, f"{path.stem}.py")
-                module.write_text(python_of(path.read_bytes()), encoding="utf-8")
-                modules.append(module)
-            else:
-                modules.append(path)
-        yield modules[0], modules[1]
+        module = Path(folder, f"{path.stem}.py")
+        module.write_text(python_of(path.read_bytes()), encoding="utf-8")
+        yield module
 
 
 def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Case:
     """Drive the new code through a scenario, and compare it with what the old code once yielded."""
     case = Case(name, "scenario", None, after=_text(after))
     try:
-        with as_modules(after, after) as (_, module):
+        with as_module(after) as module:
             found = compare_with_baseline(
                 load_baseline(baseline, name), scenario, module
             )
@@ -148,7 +145,7 @@ def scenario_case(
     case = Case(name, "scenario", None, _text(before), _text(after))
     opened = None
     try:
-        with as_modules(before, after) as (before, after):
+        with as_module(before) as before, as_module(after) as after:
             if legacy_python is None:
                 found, opened = run_both_loops(scenario, before, after)
             else:
@@ -172,20 +169,12 @@ def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[Case]:
     """A comparison of the old and the new form of each optimizer.
 
     Args:
-        optimizers: what `rewrite` emits. The same two expressions are compared once.
+        optimizers: what `rewrite` emits. Each process compares the same two expressions once.
         jobs: the number of processes.
     """
-    distinct = {_key(optimizer): optimizer for optimizer in optimizers}
     # One comparison is not worth the start of a process.
-    processes = jobs if len(distinct) > 1 else 1
-    cases = share(_case, list(distinct.values()), processes)
-    by_key = dict(zip(distinct, cases, strict=True))
-    return [by_key[_key(optimizer)] for optimizer in optimizers]
+    return [*share(_case, optimizers, jobs if len(optimizers) > 1 else 1)]
 
 
 def _case(optimizer: EmittedOptimizer) -> Case:
     return optimizer_case(optimizer.before, optimizer, STEPS, SEED)
-
-
-def _key(optimizer: EmittedOptimizer) -> tuple[str, str]:
-    return optimizer.legacy_expression, optimizer.optax_expression

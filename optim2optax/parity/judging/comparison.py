@@ -16,12 +16,18 @@ There rounding feeds back, to about 4e-9 in 200 steps.
 
 
 class Verdict(str, Enum):
-    """The result of a comparison."""
+    """The result of a case; a comparison has one of these but COULD_NOT_RUN."""
 
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
+    COULD_NOT_RUN = "could_not_run"
     NOTHING_PROVEN = "nothing_proven"
+
+    @property
+    def words(self) -> str:
+        """The verdict as people read it."""
+        return self.value.replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -88,9 +94,9 @@ class Comparison:
 
     def __str__(self) -> str:
         # different after 120 steps: error over movement 2.1e-03; first at step 3, …
-        verdict = self.verdict.value.replace("_", " ")
         line = (
-            f"{verdict} after {self.steps} steps: error over movement {self.error:.1e}"
+            f"{self.verdict.words} after {self.steps} steps: "
+            f"error over movement {self.error:.1e}"
         )
         if self.drift is not None:
             line += f", float32 drift {self.drift:.1e}"
@@ -103,8 +109,10 @@ SEVERITY = (
     Verdict.IDENTICAL,
     Verdict.EQUIVALENT,
     Verdict.NOTHING_PROVEN,
+    Verdict.COULD_NOT_RUN,
     Verdict.DIFFERENT,
 )
+"""The verdicts, first those that pass."""
 
 
 def severity(comparison: Comparison) -> tuple[int, float]:

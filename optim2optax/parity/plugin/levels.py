@@ -15,7 +15,6 @@ from optim2optax.parity.plugin.project import SCENARIO, project_of
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer
     from optim2optax.parity.reports.result import Case
-    from optim2optax.parity.scenario.baseline import Baseline
 
 
 class OptimizerFile(pytest.File):
@@ -62,14 +61,6 @@ class OptimizerItem(ParityItem):
 BEFORE, AFTER = "before.py", "after.py"
 VARIANTS = "after_*.py"
 NOTEBOOK = ".ipynb"
-
-BASELINES: pytest.StashKey[dict[str, Baseline]] = pytest.StashKey()
-
-
-def baselines_of(config: pytest.Config) -> dict[str, Baseline]:
-    """What the old sides of scenarios yielded in this session, by the names of their cases."""
-    return config.stash.setdefault(BASELINES, {})
-
 
 RUN = re.compile(r"^def run\(", re.MULTILINE)
 
@@ -128,13 +119,13 @@ class ScenarioItem(ParityItem):
 
     def _save(self, name: str, before: Path) -> None:
         """Keep what the old side yields, for the file of baselines."""
-        from optim2optax.parity.cases import as_modules
+        from optim2optax.parity.cases import as_module
         from optim2optax.parity.scenario.scenario import baseline_of
 
         # The old side runs once more, as the comparison does not have its values.
-        with as_modules(before, before) as (old, _):
+        with as_module(before) as old:
             baseline = baseline_of(self.path, old, self.legacy_python)
-        baselines_of(self.config)[name] = baseline
+        project_of(self.config).baselines[name] = baseline
 
     def repetition(self) -> str:
         """The scenario again; where it has several new sides, with this one."""

@@ -18,7 +18,6 @@ from optim2optax.parity.plugin.levels import (
     CommandItem,
     OptimizerFile,
     ScenarioFile,
-    baselines_of,
     is_scenario,
     optimizer_items,
 )
@@ -136,10 +135,9 @@ class ParitySession:
         from optim2optax.project.replacing import replacing
 
         to_save = self.config.getoption("--parity-save")
-        baselines = baselines_of(self.config)
-        if to_save and baselines:
+        if to_save and self.project.baselines:
             with _writing(to_save) as path:
-                save_baselines(path, baselines)
+                save_baselines(path, self.project.baselines)
         report = self.report()
         for name in FORMATS:
             given = self.config.getoption(f"--parity-{name}")
@@ -161,11 +159,11 @@ class ParitySession:
             )
 
     def report(self) -> Report:
-        """All cases that ran, by their levels, and then by their names."""
-        from optim2optax.parity.reports.result import Report, environment
+        """All cases that ran."""
+        from optim2optax.parity.reports.result import Report, environment, urgency
 
-        cases = sorted(self.cases, key=lambda case: (case.level, case.name))
-        return Report(tuple(cases), environment(self.config.getoption("--parity-seed")))
+        cases = tuple(sorted(self.cases, key=urgency))
+        return Report(cases, environment(self.config.getoption("--parity-seed")))
 
 
 class NoTests(pytest.File):

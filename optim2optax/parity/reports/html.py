@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 from optim2optax.parity.judging.comparison import REPLAY_GATE, in_words, place
-from optim2optax.parity.reports.result import Report, words
+from optim2optax.parity.reports.result import Report
 from optim2optax.plots import plot
 
 
@@ -19,7 +19,6 @@ def render_html(report: Report) -> str:
     """
     return _template().render(
         report=report,
-        words=words,
         in_words=in_words,
         place=place,
         plot=plot,

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import html
-import re
 from itertools import accumulate
 from typing import NamedTuple
 
-from optim2optax.parity.judging.comparison import place
-from optim2optax.parity.reports.result import Case, Outcome, Report, words
+from optim2optax.parity.judging.comparison import Verdict, place
+from optim2optax.parity.reports.result import Case, Report
+from optim2optax.wording import escaped, markdown_cell
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""
 
 SIGNS = {
-    Outcome.IDENTICAL: "✅",
-    Outcome.EQUIVALENT: "✅",
-    Outcome.DIFFERENT: "❌",
-    Outcome.COULD_NOT_RUN: "⚠️",
-    Outcome.NOTHING_PROVEN: "⚠️",
+    Verdict.IDENTICAL: "✅",
+    Verdict.EQUIVALENT: "✅",
+    Verdict.DIFFERENT: "❌",
+    Verdict.COULD_NOT_RUN: "⚠️",
+    Verdict.NOTHING_PROVEN: "⚠️",
 }
 
 
@@ -58,7 +57,9 @@ class Part(NamedTuple):
 
 def _head(report: Report) -> str:
     found = report.environment
-    devices = f"{found.device_count} × {_cell(found.device_kind)} ({found.platform})"
+    devices = (
+        f"{found.device_count} × {markdown_cell(found.device_kind)} ({found.platform})"
+    )
     return (
         "## Parity of flax.optim and optax\n\n"
         f"{report.totals}\n\n"
@@ -70,7 +71,7 @@ def _head(report: Report) -> str:
 
 def _row(case: Case) -> str:
     sign = SIGNS[case.outcome]
-    cells = (sign, _cell(case.name), words(case.outcome), *case.cells)
+    cells = (sign, markdown_cell(case.name), case.outcome.words, *case.cells)
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -81,7 +82,7 @@ def _details(case: Case) -> str:
     parts: list[str] = []
     if difference:
         text = place(difference)
-        parts.append(f"{_cell(text[0].upper() + text[1:])}.\n")
+        parts.append(f"{markdown_cell(text[0].upper() + text[1:])}.\n")
     if reason:
         parts.append(f"{_block(reason)}\n")
     sources = (
@@ -93,18 +94,8 @@ def _details(case: Case) -> str:
         if source:
             parts.append(f"{title}:\n\n{_block(source, 'python')}\n")
     body = "\n".join(parts)
-    summary = f"{_escaped(case.name)}: {words(case.outcome)}"
+    summary = f"{escaped(case.name)}: {case.outcome.words}"
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n\n"
-
-
-def _cell(text: str) -> str:
-    """Text that means nothing to Markdown, in one line."""
-    return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", _escaped(text))
-
-
-def _escaped(text: str) -> str:
-    """Text that means nothing to HTML, in one line; in a summary, Markdown means nothing either."""
-    return html.escape(" ".join(text.split()), quote=False)
 
 
 def _block(text: str, language: str = "text") -> str:

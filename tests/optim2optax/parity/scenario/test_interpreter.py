@@ -10,7 +10,7 @@ import pytest
 
 from codemods.vocabulary import words
 from optim2optax.parity.cases import scenario_case
-from optim2optax.parity.reports.result import Outcome
+from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.running.interpreter import (
     VERSIONS,
     LegacyEnvironmentError,
@@ -79,7 +79,7 @@ def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> N
     before, after = case / "before.py", case / "after.py"
     shown = scenario_case(name, case / "scenario.py", before, after, legacy_python)
     assert shown.comparison is not None, shown
-    assert shown.outcome is not Outcome.DIFFERENT, shown
+    assert shown.outcome is not Verdict.DIFFERENT, shown
 
 
 @pytest.mark.network
