@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
 REQUIREMENTS = ("flax==0.5.3", "jax==0.4.13", "jaxlib==0.4.13", "numpy<2", "scipy<1.13")
 VERSIONS = ("3.11", "3.10", "3.9", "3.8")
 WORKER = Path(__file__).with_name("worker.py")
@@ -22,7 +24,7 @@ PROBE = (
 )
 
 
-class LegacyEnvironmentError(RuntimeError):
+class LegacyEnvironmentError(click.UsageError):
     """There is no interpreter with the old Flax; the message says why, and what to do."""
 
 
