@@ -16,15 +16,16 @@ from codemods.model import Source
 from codemods.vocabulary import PACKAGE
 from optim2optax.cli.output import progress_line
 from optim2optax.dependencies import installs
-from optim2optax.doctor import (
-    ImportFailure,
+from optim2optax.doctor.dependents import dependents
+from optim2optax.doctor.module_imports import ImportFailure, import_each
+from optim2optax.doctor.obstacles import (
+    NEWEST,
+    TITLES,
     Obstacle,
-    dependents,
-    import_each,
+    installed,
     obstacles,
     pinned,
 )
-from optim2optax.doctor.obstacles import NEWEST, TITLES, installed
 from optim2optax.project import (
     Found,
     Patterns,

@@ -274,7 +274,7 @@ def _create_environment(directory: Path, python: Path | None) -> None:
         create_legacy_environment,
     )
 
-    interpreter = create_legacy_environment(directory, str(python) if python else None)
+    interpreter = create_legacy_environment(directory, python)
     found = check_legacy_python(interpreter)
     versions = ", ".join(f"{name} {version}" for name, version in found.items())
     click.echo(f"{versions}\nUse it with --legacy-python {interpreter}")

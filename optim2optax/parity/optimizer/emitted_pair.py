@@ -151,9 +151,7 @@ def with_link(
             return False
         for scale in (USUAL, TINY):
             gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-            start, after, found = replay(
-                new, other, params, gradients, rates, quick=True
-            )
+            start, after, found = replay(new, other, params, gradients, rates)
             if not _agree(_movement(start, after), _movement(start, found)):
                 return False
         return True

@@ -150,7 +150,6 @@ def replay(
     gradients: PyTree,
     rates: Any = None,
     wide: bool = True,
-    quick: bool = False,
 ) -> tuple[PyTree, PyTree, PyTree]:
     """Let both sides take the same steps.
 
@@ -161,7 +160,6 @@ def replay(
         gradients: a tree like `params`, whose leaves have a leading axis of steps.
         rates: the learning rate of each step, or None.
         wide: compute in float64; else in float32.
-        quick: compile in less time, though the same operations may round otherwise on each side.
 
     Returns:
         The start, and the parameters of either side, stacked over steps.
@@ -182,6 +180,6 @@ def replay(
     with precise(wide):
         start = jax.tree_util.tree_map(starting, params)
         inputs = jax.tree_util.tree_map(alike, start, gradients)
-        compiled = compiled_once((old, new, wide), quick, run, start, inputs, rates)
+        compiled = compiled_once((old, new, wide), run, start, inputs, rates)
         before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after

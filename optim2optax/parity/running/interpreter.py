@@ -28,7 +28,7 @@ class LegacyEnvironmentError(click.UsageError):
     """There is no interpreter with the old Flax; the message says why, and what to do."""
 
 
-def create_legacy_environment(directory: Path, python: str | None = None) -> Path:
+def create_legacy_environment(directory: Path, python: Path | None = None) -> Path:
     """Make a virtual environment with Flax 0.5.3 and JAX 0.4.13.
 
     In it, `flax.training.checkpoints` works.
@@ -55,7 +55,7 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
             f"{directory} is not empty, and no environment for the old side. Name another folder."
         )
     base = python or find_python()
-    _run([base, "-m", "venv", str(directory)], "make a virtual environment")
+    _run([str(base), "-m", "venv", str(directory)], "make a virtual environment")
     if not _is_installed_by_uv(interpreter):
         install = [str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
         _run(install, f"install {', '.join(REQUIREMENTS)}")

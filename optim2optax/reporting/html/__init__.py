@@ -47,8 +47,8 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
     """
     found = [*entries(report, told_elsewhere="")]
     hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
-    for result in report.results:
-        for site in (one for one in result.hints if one.code != ESCAPE):
+    for result, site in report.hints:
+        if site.code != ESCAPE:
             key = site.code, site.message, site.remedy or ""
             hints[key].append((result.path, site))
     lines = _linked_lines(report)
@@ -92,12 +92,11 @@ def _worth(entry: Entry) -> float:
 def _linked_lines(report: Report) -> Mapping[str, set[int]]:
     """The lines of each file that the page has links to."""
     found: dict[str, set[int]] = {result.path: set() for result in report.results}
-    for result in report.results:
-        for site in (*result.sites, *result.hints):
-            found[result.path].add(site.line)
-            for place in (site.cause, *site.way):
-                if place is not None and place.path in found:
-                    found[place.path].add(place.line)
+    for result, site in (*report.sites, *report.hints):
+        found[result.path].add(site.line)
+        for place in (site.cause, *site.way):
+            if place is not None and place.path in found:
+                found[place.path].add(place.line)
     return found
 
 

@@ -162,4 +162,4 @@ def test_a_python_that_cannot_make_one(tmp_path: Path) -> None:
     with pytest.raises(
         LegacyEnvironmentError, match="could not make a virtual environment"
     ):
-        create_legacy_environment(tmp_path / "env", false)
+        create_legacy_environment(tmp_path / "env", Path(false))
