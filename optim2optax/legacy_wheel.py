@@ -54,13 +54,11 @@ class LegacyWheelError(RuntimeError):
     """A wheel of an old Flax is not found or fetched, or is not the published one."""
 
 
-def find_wheel(wheel: Path | None = None, release: Release = OPTIM_RELEASE) -> Path:
+def find_wheel(release: Release = OPTIM_RELEASE) -> Path:
     """Find the wheel of an old Flax, or fetch it through pip.
 
-    Args:
-        wheel: its path. None looks at the environment variable of the release, then into the user's
-            cache folder, and downloads it there if it is missing.
-        release: which one; Flax 0.5.3 by default.
+    It is at the path in the environment variable of the release, else in the user's cache folder,
+    to which it is downloaded if it is missing.
 
     Returns:
         The path of a wheel whose content is the published one.
@@ -68,10 +66,9 @@ def find_wheel(wheel: Path | None = None, release: Release = OPTIM_RELEASE) -> P
     Raises:
         LegacyWheelError: if it is not found or fetched, or its content is not the published one.
     """
-    if wheel is None:
-        given = os.environ.get(release.variable)
-        wheel = Path(given) if given else None
-    if wheel is None:
+    if given := os.environ.get(release.variable):
+        wheel = Path(given)
+    else:
         import platformdirs
 
         wheel = platformdirs.user_cache_path("optim2optax") / release.wheel

@@ -114,7 +114,7 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
         for key, child in _children(node):
             yield from _places(child, (*path, key), inner_group, is_split)
     else:
-        _refuse_leaves(node, path, kind)
+        _refuse_leaves(node, path)
 
 
 def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
@@ -128,18 +128,15 @@ def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
     yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
 
 
-def _refuse_leaves(node: Any, path: Path, kind: str) -> None:
+def _refuse_leaves(node: Any, path: Path) -> None:
     """Refuse a state of an unknown type, unless it has no leaf."""
     for below, leaf in leaves_of(node):
         if leaf is not None:
             place = quoted(("opt_state", *path, *below))
             raise CheckpointError(
-                f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had."
+                f"{place} of the new state is of the type {type(node).__name__}, which no legacy "
+                "optimizer had."
             )
-
-
-def _called(kind: str) -> str:
-    return f"the type {kind}" if kind else "no known type"
 
 
 def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:

@@ -23,6 +23,7 @@ from codemods.sources.parsing import uncollected
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
+from optim2optax.cli.verbose import Log
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.engines import Prove
@@ -292,18 +293,13 @@ def _rewrite_paths(
     verbose: bool,
 ) -> list[FileResult]:
     """Find files and rewrite them, and tell of that on standard error."""
-    if not verbose:
-        with progress_line(quiet=quiet) as progress:
-            found = find_files(paths, settings.exclude)
-            return _rewrite_files(found, paths, settings, prove, progress)
-    from optim2optax.cli.verbose import Log
-
-    log = Log()
-    found = find_files(paths, settings.exclude, log.left_out)
-    with progress_line() as progress:
-        told = log.timed(progress)
+    log = Log() if verbose else None
+    with progress_line(quiet=quiet) as progress:
+        found = find_files(paths, settings.exclude, log.left_out if log else None)
+        told = log.timed(progress) if log else progress
         results = _rewrite_files(found, paths, settings, prove, told)
-    log.print(results, {file.path for file in found})
+    if log:
+        log.print(results, {file.path for file in found})
     return results
 
 

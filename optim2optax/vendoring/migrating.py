@@ -148,6 +148,6 @@ def _new_files(place: str, content: Content) -> Iterator[FileResult]:
     """The files of a new copy, from the wheel of Flax."""
     from optim2optax.legacy_wheel import find_wheel
 
-    wheel = find_wheel(release=content.release)
+    wheel = find_wheel(content.release)
     for name, text in content.files(wheel).items():
         yield FileResult(f"{place}/{name}", b"", text, kind="new")

@@ -17,7 +17,7 @@ from codemods.model import EmittedOptimizer, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.plots import plot
-from optim2optax.reporting.causes import ESCAPE, NOTE, Entry, Sites, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, Sites, entries, escapes
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report
@@ -66,7 +66,11 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
         report=report,
         lines=lines,
         files={result.path: f"f{i}" for i, result in enumerate(report.results)},
-        left=sorted((one for one in found if one.reason.code != NOTE), key=_worth),
+        # what frees most sites for each place that is changed comes first
+        left=sorted(
+            (one for one in found if one.reason.code != NOTE),
+            key=lambda one: -len(one.waiting) / len(one.sites),
+        ),
         warnings=[*escapes(report), *(one for one in found if one.reason.code == NOTE)],
         hints=hints,
         groups=_groups(report),
@@ -82,11 +86,6 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
         # nothing else is loaded, and nothing run, whatever the code that is shown has in it
         policy=f"default-src 'none'; style-src 'sha256-{base64.b64encode(digest).decode()}'",
     )
-
-
-def _worth(entry: Entry) -> float:
-    """First comes what frees most sites for each place that is changed."""
-    return -len(entry.waiting) / len(entry.sites)
 
 
 def _linked_lines(report: Report) -> Mapping[str, set[int]]:
