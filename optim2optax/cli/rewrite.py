@@ -21,7 +21,7 @@ from codemods.model import (
 )
 from codemods.sources.parsing import uncollected
 from optim2optax.cli.codes import complete_codes
-from optim2optax.cli.output import print_report, progress_line, write_bytes
+from optim2optax.cli.output import print_report, progress_line
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.cli.verbose import Log
 from optim2optax.configuration import FORMS, STYLES
@@ -411,5 +411,5 @@ def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
     else:
         result = rewrite_content(file, content, settings.options)
     if not settings.preview:
-        write_bytes(result.after)
+        click.echo(result.after, nl=False)
     return result

@@ -113,9 +113,5 @@ def _legacy_modules() -> Mapping[str, ModuleType]:
         give_removed_names(module)
         if hasattr(module, "warnings"):
             # They say that flax.optim is deprecated, which is known here.
-            vars(module)["warnings"] = SimpleNamespace(warn=_ignore)
+            vars(module)["warnings"] = SimpleNamespace(warn=lambda *_, **__: None)
     return modules
-
-
-def _ignore(*_args: Any, **_kwargs: Any) -> None:
-    pass

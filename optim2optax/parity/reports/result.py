@@ -6,9 +6,10 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Literal
 
+from optim2optax import __version__
 from optim2optax.parity.judging.comparison import SEVERITY, Comparison, Verdict, gate
 
 Level = Literal["optimizer", "scenario", "command"]
@@ -124,7 +125,7 @@ def urgency(case: Case) -> tuple[int, str, str]:
     return -severity, case.level, case.name
 
 
-PACKAGES = ("optim2optax", "jax", "jaxlib", "flax", "optax", "numpy")
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
 def environment(seed: int) -> Environment:
@@ -138,16 +139,10 @@ def environment(seed: int) -> Environment:
         device_count=jax.device_count(),
         versions={
             "python": platform.python_version(),
-            **{name: _version(name) for name in PACKAGES},
+            "optim2optax": __version__,
+            **{name: version(name) for name in PACKAGES},
         },
         seed=seed,
         matmul_precision="highest",
         xla_flags=os.environ.get("XLA_FLAGS", ""),
     )
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
