@@ -20,6 +20,7 @@ from codemods.model import (
     WorkerError,
 )
 from codemods.sources.parsing import uncollected
+from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line
 from optim2optax.cli.settings import Settings, resolve_settings
@@ -57,12 +58,6 @@ Examples:
   optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
   optim2optax rewrite --stdin-filename train.py - < train.py
 """
-
-
-class StoppedError(click.ClickException):
-    """The run came to an end ahead of its time, by no fault of the user's."""
-
-    exit_code = 2
 
 
 @click.command(

@@ -180,8 +180,11 @@ NOT_COMPARED = "The state of the optimizer was not compared."
 ALIKE = "The parameters agree; what the optimizer keeps beside them does not."
 
 
-def merged(comparison: Comparison, found: Comparison) -> Comparison:
-    """The comparison of the parameters, with that of the states added to it."""
+def merged(comparison: Comparison, found: Comparison | None) -> Comparison:
+    """The comparison of the parameters, with that of the states, if there is one, added to it."""
+    if found is None or found.verdict is Verdict.NOTHING_PROVEN:
+        remarks = found.remarks if found else (NOT_COMPARED,)
+        return replace(comparison, remarks=(*comparison.remarks, *remarks))
     if found.verdict is Verdict.DIFFERENT:
         return replace(found, remarks=(ALIKE,))
     # Identical as a whole are only identical parameters with an identical state.

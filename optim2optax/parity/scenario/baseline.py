@@ -26,11 +26,7 @@ REPLAY = "replay"
 
 
 class BaselineError(ValueError):
-    """A file that is no baseline, or has no such scenario; the message says which."""
-
-
-class LegacyRunError(RuntimeError):
-    """The old side failed under the other interpreter; the message ends with its traceback."""
+    """A file is no baseline, or has no such scenario, or an old side failed elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
     """Run the old side of a scenario under another interpreter.
 
     Raises:
-        LegacyRunError: if it failed there.
+        BaselineError: if it failed there; the message ends with its traceback.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
@@ -88,7 +84,7 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
         code, errors = run_whole(words, environment=environment)
         if code:
             last = end_of(errors)
-            raise LegacyRunError(f"the old side failed under {python}:\n{last}")
+            raise BaselineError(f"the old side failed under {python}:\n{last}")
         with np.load(out) as arrays:
             return _read(arrays)
 

@@ -18,7 +18,7 @@ from optim2optax.parity.running.interpreter import (
     create_legacy_environment,
     find_python,
 )
-from optim2optax.parity.scenario.baseline import LegacyRunError, drive_elsewhere
+from optim2optax.parity.scenario.baseline import BaselineError, drive_elsewhere
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.processes import environment, run_program
 
@@ -109,7 +109,7 @@ def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
     )
     before = tmp_path / "before.py"
     before.write_text("from flax import optim\n")
-    with pytest.raises(LegacyRunError, match="RuntimeError: no data here"):
+    with pytest.raises(BaselineError, match="RuntimeError: no data here"):
         drive_elsewhere(legacy_python, scenario, before)
 
 
