@@ -185,10 +185,8 @@ def share_head(root: Path, target: Path) -> None:
     git(target, "reset", "--quiet")
 
 
-def git(
-    folder: Path, *words: str, given: str | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, without hooks, and with a text to its standard input if given."""
+def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run git in a folder, without hooks."""
     # A pre-commit hook would else have git work on the repository of the commit.
     environment = {
         name: value for name, value in os.environ.items() if name not in ELSEWHERE
@@ -208,7 +206,6 @@ def git(
         capture_output=True,
         text=True,
         errors="replace",
-        input=given,
         env=environment,
         check=False,
     )
@@ -251,27 +248,13 @@ def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:
 
 def _share_repository(root: Path, target: Path) -> None:
     """Make a repository that reads the objects of another, and has its branches and tags."""
-    git(target, "init", "--quiet")
     place = target / REPOSITORY
-    info = place / "objects" / "info"
-    info.mkdir(exist_ok=True)
-    objects = _git_path(root, "objects")
-    (info / "alternates").write_text(f"{objects}\n")
-    # A shallow clone lacks the parents of its oldest commits; git must know which.
-    shallow = _git_path(root, "shallow")
-    if shallow.exists():
-        shutil.copy(shallow, place / "shallow")
+    git(target, "clone", "--quiet", "--mirror", "--shared", str(root), str(place))
+    git(target, "config", "core.bare", "false")
+    # The program pushes nothing into the user's repository.
+    git(target, "config", "--remove-section", "remote.origin")
     # The objects of Git LFS are no objects of git.
-    large = _git_path(root, "lfs")
+    done = git(root, "rev-parse", "--git-path", "lfs")
+    large = (root / done.stdout.strip()).resolve()
     if large.exists():
         (place / "lfs").symlink_to(large)
-    # Each line is a command of `git update-ref`.
-    form = "--format=create %(refname) %(objectname)"
-    refs = git(root, "for-each-ref", form, "refs/heads", "refs/tags").stdout
-    git(target, "update-ref", "--stdin", given=refs)
-
-
-def _git_path(root: Path, name: str) -> Path:
-    """A path within a repository; a worktree has it in the repository that it is of."""
-    done = git(root, "rev-parse", "--git-path", name)
-    return (root / done.stdout.strip()).resolve()
