@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from optim2optax.workers import share
@@ -16,13 +15,8 @@ FILES_AT_ONCE = 4
 """The number of files that a process gets at a time."""
 
 
-class Engine(Protocol):
-    """Migrates sources."""
-
-    def __call__(
-        self, sources: Sequence[Source], /, *, options: Options
-    ) -> list[FileResult]:
-        """A result for each, and for each new file."""
+Engine = Callable[..., list[FileResult]]
+"""Gives a result for each of some sources, and for each new file, by `options`."""
 
 
 def make_engine(
