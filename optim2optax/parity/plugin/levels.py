@@ -172,7 +172,6 @@ class CommandItem(ParityItem):
     def run(self) -> Case:
         """Run it on both trees."""
         from optim2optax.parity.cases import command_case
-        from optim2optax.parity.command.outputs import Wanted
         from optim2optax.parity.command.runs import RunOptions
 
         option = self.config.getoption
@@ -180,7 +179,8 @@ class CommandItem(ParityItem):
             option("--parity-timeout"),
             [Path(link) for link in option("--parity-link")],
             self.legacy_python,
-            Wanted(option("--parity-compare"), option("--parity-lines")),
+            option("--parity-compare"),
+            option("--parity-lines"),
         )
         before, folder = option("--parity-before"), self.config.invocation_params.dir
         return command_case(self.name, self.command, before, Path(folder), options)
