@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -17,21 +16,16 @@ def render_html(report: Report) -> str:
 
     These are its verdict, sources, error over steps, leaves, and script.
     """
-    return _template().render(
-        report=report,
-        in_words=in_words,
-        place=place,
-        plot=plot,
-        gate=REPLAY_GATE,
-    )
-
-
-@cache
-def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2")
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        in_words=in_words,
+        place=place,
+        plot=plot,
+        gate=REPLAY_GATE,
+    )
