@@ -37,6 +37,9 @@ def share(
     if jobs == 1 or not hasattr(sys.flags, "safe_path"):
         yield from map(do, items)
         return
+    parts = [
+        items[start : start + chunksize] for start in range(0, len(items), chunksize)
+    ]
     # not by fork: the caller may have threads
     spawning = get_context("spawn")
     with safe_path():
@@ -49,8 +52,9 @@ def share(
             ):
                 # processes start as work is submitted
                 with _blocked_signals():
-                    results = pool.map(do, items, chunksize=chunksize)
-                yield from results
+                    results = [pool.submit(_each, do, part) for part in parts]
+                for result in results:
+                    yield from result.result()
         except BrokenProcessPool as error:
             raise WorkerError(
                 "a worker process died, perhaps because memory ran out; --jobs 1 needs the least"
@@ -85,6 +89,10 @@ def _blocked_signals() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _each(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    return list(map(do, items))
 
 
 def _begin() -> None:
