@@ -261,7 +261,8 @@ def command(
     from optim2optax.parity.plugin.starting import run
 
     try:
-        code = run(paths, options, jobs, reports, expression, before, against)
+        outputs = {**reports, "save": save}
+        code = run(paths, options, jobs, outputs, expression, before, against)
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     context.exit(code)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from optim2optax.parity.plugin import FORMATS
 from optim2optax.parity.plugin.item import ParityItem
 from optim2optax.parity.plugin.levels import (
     CommandItem,
@@ -119,33 +117,6 @@ class ParitySession:
         if packed is not None:
             self.cases.append(pickle.loads(packed))
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the reports and baselines.
-
-        Workers do not, and of several processes only the first does.
-        """
-        if (
-            hasattr(self.config, "workerinput")
-            or not self.cases
-            or not is_first_process()
-        ):
-            return
-        from optim2optax.parity import reports
-        from optim2optax.parity.scenario.baseline import save_baselines
-        from optim2optax.project.replacing import replacing
-
-        to_save = self.config.getoption("--parity-save")
-        if to_save and self.project.baselines:
-            with _writing(to_save) as path:
-                save_baselines(path, self.project.baselines)
-        report = self.report()
-        for name in FORMATS:
-            given = self.config.getoption(f"--parity-{name}")
-            if given:
-                render: Any = getattr(reports, f"render_{name}")
-                with _writing(given) as path, replacing(path) as file:
-                    file.write(render(report).encode())
-
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> None:
@@ -179,17 +150,3 @@ def is_first_process() -> bool:
     import jax
 
     return jax.process_index() == 0
-
-
-FAILED = 2
-"""The exit code of a run that did not do what it was asked for."""
-
-
-@contextmanager
-def _writing(path: str) -> Iterator[Path]:
-    """End the run with exit code 2 if the file at a path cannot be written."""
-    try:
-        yield Path(path)
-    except OSError as error:
-        reason = f"{path} cannot be written: {error.strerror}"
-        pytest.exit(reason, returncode=FAILED)

@@ -6,6 +6,7 @@ compared.
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Mapping
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from optim2optax.parity.running.devices import flags_for_old_xla
 from optim2optax.parity.running.interpreter import WORKER
 from optim2optax.parity.running.processes import end_of, run_whole, watched
-from optim2optax.project.replacing import replacing
 
 CASES = "cases"
 REPLAY = "replay"
@@ -40,17 +40,17 @@ class Baseline:
     replay: bool
 
 
-def save_baselines(path: Path, baselines: Mapping[str, Baseline]) -> None:
-    """Write baselines, by the names of their cases, to an .npz file. Raises OSError."""
+def as_bytes(baselines: Mapping[str, Baseline]) -> bytes:
+    """Baselines, by the names of their cases, as the content of an .npz file."""
     arrays: dict[str, Any] = {CASES: np.asarray(list(baselines))}
     for number, baseline in enumerate(baselines.values()):
         arrays[f"{number}/{REPLAY}"] = np.asarray(baseline.replay)
         for step, leaves in enumerate(baseline.values):
             for leaf, values in leaves.items():
                 arrays[f"{number}/{step}/{leaf}"] = values
-    # A file that is there already stays if writing fails.
-    with replacing(path) as file:
-        np.savez_compressed(file, **arrays)
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
 def load_baseline(path: Path, case: str) -> Baseline:
