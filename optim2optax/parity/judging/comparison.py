@@ -93,15 +93,10 @@ class Comparison:
     gate: float = REPLAY_GATE
 
     def __str__(self) -> str:
-        # different after 120 steps: error over movement 2.1e-03; first at step 3, …
-        line = (
-            f"{self.verdict.words} after {self.steps} steps: "
-            f"error over movement {self.error:.1e}"
-        )
-        if self.drift is not None:
-            line += f", float32 drift {self.drift:.1e}"
+        # different after 120 steps, error over movement 2.1e-03; first at step 3, …
+        line = f"{self.verdict.words} after {figures(self)}"
         if self.first_difference is not None:
-            line += f"; first at {self.first_difference}"
+            line += f"; {place(self.first_difference)}"
         return "\n".join((line, *self.remarks))
 
 

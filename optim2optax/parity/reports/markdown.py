@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import NamedTuple
 
 from optim2optax.parity.judging.comparison import Verdict, place
 from optim2optax.parity.reports.result import Case, Report
@@ -11,6 +10,10 @@ from optim2optax.wording import escaped, markdown_cell
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""
+
+LEFT_OUT = (
+    "\nFor length, the rest is left out here: --html and --json have all of it.\n"
+)
 
 SIGNS = {
     Verdict.IDENTICAL: "✅",
@@ -26,33 +29,15 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
 
     Args:
         report: what was found.
-        limit: how many UTF-8 bytes there may be. The rest is left out, and a last sentence says of
-            how many cases.
+        limit: how many UTF-8 bytes there may be. The rest is left out, and a last sentence says so.
     """
-    cases = report.cases
-    parts: list[Part] = [Part(_head(report))]
-    parts += [Part(_row(case), number) for number, case in enumerate(cases)]
-    parts.append(Part("\n"))
-    for number, case in enumerate(cases):
-        if not case.passes:
-            parts.append(Part(_details(case), number))
-    ends = list(accumulate(len(part.text.encode()) for part in parts))
+    failing = [case for case in report.cases if not case.passes]
+    parts = [_head(report), *map(_row, report.cases), "\n", *map(_details, failing)]
+    ends = list(accumulate(len(part.encode()) for part in parts))
     if ends[-1] <= limit:
-        return "".join(part.text for part in parts)
-    # The parts that fit, from the first one on, and then the sentence on the others.
-    sentence = _left_out(len(cases), len(cases))
-    room = limit - len(sentence.encode())
-    kept = sum(end <= room for end in ends)
-    cut = {part.case for part in parts[kept:] if part.case is not None}
-    text = "".join(part.text for part in parts[:kept])
-    return text + _left_out(len(cut), len(cases))
-
-
-class Part(NamedTuple):
-    """A part of the report, and the number of its case, if it is of one."""
-
-    text: str
-    case: int | None = None
+        return "".join(parts)
+    room = limit - len(LEFT_OUT.encode())
+    return "".join(parts[: sum(end <= room for end in ends)]) + LEFT_OUT
 
 
 def _head(report: Report) -> str:
@@ -105,10 +90,3 @@ def _block(text: str, language: str = "text") -> str:
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
-
-
-def _left_out(number: int, total: int) -> str:
-    return (
-        f"\nFor length, more are left out here: {number} of {total} cases, "
-        "in whole or in part.\n"
-    )
