@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from inspect import cleandoc
@@ -120,11 +121,9 @@ def _figures(found: Comparison) -> str:
 
 def _prose(text: str) -> Markup:
     """A text with what is in backquotes as code."""
-    parts = [escape(part) for part in text.split("`")]
-    # an odd number of backquotes: the last one stands for itself
-    if len(parts) % 2 == 0:
-        last = parts.pop()
-        parts[-1] = Markup("`").join((parts[-1], last))
-    for index in range(1, len(parts), 2):
-        parts[index] = Markup("<code>{}</code>").format(parts[index])
-    return Markup().join(parts)
+    code = Markup("<code>{}</code>")
+    # every second part is what is between two backquotes
+    parts = enumerate(re.split("`([^`]*)`", text))
+    return Markup().join(
+        code.format(part) if number % 2 else escape(part) for number, part in parts
+    )
