@@ -108,7 +108,8 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
             yield StatePlace((*path, *below), path, group, STEP)
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
-    elif kind in WRAPPERS or _is_container(node):
+    # a named tuple is a state, not a container
+    elif kind in WRAPPERS or isinstance(node, Mapping | list) or type(node) is tuple:
         # (TraceState(…), EmptyState()), MaskedState(inner_state=…)
         inner_group = path if kind == MASKED_STATE else group
         for key, child in _children(node):
@@ -198,11 +199,6 @@ def old_names(kind: str) -> Mapping[str, str]:
 def leaves_of(tree: Any) -> Iterator[tuple[Path, Any]]:
     """The leaves of any tree with their places in its state dict."""
     return leaves(serialization.to_state_dict(tree))
-
-
-def _is_container(node: Any) -> bool:
-    # a named tuple is a state, not a container
-    return isinstance(node, Mapping | list) or type(node) is tuple
 
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:

@@ -116,45 +116,37 @@ def as_module(path: Path) -> Iterator[Path]:
         yield module
 
 
-def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Case:
-    """Drive the new code through a scenario, and compare it with what the old code once yielded."""
-    case = Case(name, "scenario", None, after=_text(after))
-    try:
-        with as_module(after) as module:
-            found = compare_with_baseline(
-                load_baseline(baseline, name), scenario, module
-            )
-    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return replace(case, reason=_reason(error))
-    return replace(
-        case, comparison=found, reason=f"The old side is that of {baseline}."
-    )
-
-
 def scenario_case(
     name: str,
     scenario: Path,
     before: Path,
     after: Path,
     legacy_python: Path | None = None,
+    against: Path | None = None,
 ) -> Case:
     """Drive the old code and the new through a scenario.
 
-    The old code runs under `legacy_python`, if that is given.
+    The old code runs under `legacy_python`, if that is given, and not at all if what it once
+    yielded is in a file `against` which to compare.
     """
-    case = Case(name, "scenario", None, _text(before), _text(after))
+    text = "" if against else _text(before)
+    reason = f"The old side is that of {against}." if against else ""
+    case = Case(name, "scenario", None, text, _text(after))
     opened = None
     try:
         with as_module(before) as before, as_module(after) as after:
-            if legacy_python is None:
-                found, opened = run_both_loops(scenario, before, after)
-            else:
+            if against is not None:
+                baseline = load_baseline(against, name)
+                found = compare_with_baseline(baseline, scenario, after)
+            elif legacy_python is not None:
                 baseline = drive_elsewhere(legacy_python, scenario, before)
                 found = compare_with_baseline(baseline, scenario, after)
+            else:
+                found, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return replace(case, reason=_reason(error))
     if opened is None:
-        return replace(case, comparison=found)
+        return replace(case, comparison=found, reason=reason)
     # What the closed loop takes for rounding, the old side's gradients may bring to light.
     is_hidden = found.verdict is not Verdict.DIFFERENT
     if is_hidden and opened.verdict is Verdict.DIFFERENT:

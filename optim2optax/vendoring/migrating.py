@@ -118,7 +118,11 @@ def _migrated_with_copy(
         unneeded = copy.if_unneeded(finished, root, files)
         if unneeded is not None:
             by_path[unneeded.path] = unneeded
-    kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
+    kept = [
+        by_path.get(source.path)
+        or FileResult(source.path, source.content, source.content)
+        for source in sources
+    ]
     new_copies = sorted({*places.values()} - existing)
     files_of_copies = (_new_files(place, content) for place in new_copies)
     return [*kept, *modules, *chain.from_iterable(files_of_copies)]
@@ -138,10 +142,6 @@ def _folders(root: Root, sources: Iterable[Source], content: Content) -> set[str
         if content.package.mentions(source.content):
             folders.add(os.path.dirname(root.location(source.path)))
     return folders
-
-
-def _unchanged(source: Source) -> FileResult:
-    return FileResult(source.path, source.content, source.content)
 
 
 def _new_files(place: str, content: Content) -> Iterator[FileResult]:

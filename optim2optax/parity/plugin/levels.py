@@ -96,7 +96,7 @@ class ScenarioItem(ParityItem):
         They are `before.py` and `after.py` beside the scenario, or the module that it names, old
         and new. Notebooks may take the place of these two.
         """
-        from optim2optax.parity.cases import baseline_case, scenario_case
+        from optim2optax.parity.cases import scenario_case
         from optim2optax.parity.reports.result import Case
         from optim2optax.parity.scenario.driving import module_of
 
@@ -110,9 +110,11 @@ class ScenarioItem(ParityItem):
         if self.after is not None:
             name = f"{name} ({self.after.stem.removeprefix('after_')})"
         before, after = self._sides(module)
-        if against := self.config.getoption("--parity-against"):
-            return baseline_case(name, Path(against), self.path, after)
-        case = scenario_case(name, self.path, before, after, self.legacy_python)
+        given = self.config.getoption("--parity-against")
+        against = Path(given) if given else None
+        case = scenario_case(
+            name, self.path, before, after, self.legacy_python, against
+        )
         if self.config.getoption("--parity-save") and case.comparison is not None:
             self._save(name, before)
         return case
