@@ -13,6 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from optim2optax.wording import last_line
+
 REQUIREMENT = "flax==0.5.3"
 WHEEL_NAME = "flax-0.5.3-py3-none-any.whl"
 WHEEL_SHA256 = "911dc4d6463ccba9808d303f44dfb4a0a6de277be8f3cbfda1471ed1a3e19374"
@@ -116,11 +118,9 @@ def _download(wheel: Path, release: Release) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         fetched = Path(folder) / release.wheel
         if done.returncode or not fetched.exists():
-            lines = done.stderr.strip().splitlines()
-            reason = lines[-1] if lines else "it said nothing"
             raise LegacyWheelError(
                 f"pip could not fetch {release.requirement}, which holds the old {release.holds} "
-                f"({reason}). {release.remedy}"
+                f"({last_line(done.stderr)}). {release.remedy}"
             )
         _verify(fetched, release)
         fetched.replace(wheel)

@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     )
 
 
+def last_line(errors: str) -> str:
+    """The last line of what a program wrote to standard error, such as an exception."""
+    return (errors.strip().splitlines() or ["it said nothing"])[-1]
+
+
 def markdown_cell(text: str) -> str:
     """Text that means nothing to Markdown or HTML, in one line."""
     return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", escaped(text))

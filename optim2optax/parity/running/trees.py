@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from optim2optax.wording import last_line
+
 REPOSITORY = ".git"
 IGNORED = shutil.ignore_patterns(
     REPOSITORY,
@@ -45,7 +47,8 @@ def copy_before(
     done = git(root, "rev-parse", "--verify", f"{before}^{{commit}}")
     if done.returncode:
         raise TreeError(
-            f"{before} is neither a folder nor a revision of {root}: {reason_of(done)}"
+            f"{before} is neither a folder nor a revision of {root}: "
+            f"{last_line(done.stderr)}"
         )
     check_out(done.stdout.strip(), root, target)
     _link(root, target, links)
@@ -211,12 +214,6 @@ def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def reason_of(done: subprocess.CompletedProcess[str]) -> str:
-    """The last line of what git wrote to its stderr."""
-    lines = done.stderr.strip().splitlines()
-    return lines[-1] if lines else "git said nothing"
-
-
 def check_out(commit: str, root: Path, target: Path) -> None:
     """Put the files of a commit into a repository of their own.
 
@@ -227,7 +224,7 @@ def check_out(commit: str, root: Path, target: Path) -> None:
     done = git(target, "checkout", "--quiet", "--detach", commit)
     if done.returncode:
         raise TreeError(
-            f"git could not check out {commit} of {root}: {reason_of(done)}"
+            f"git could not check out {commit} of {root}: {last_line(done.stderr)}"
         )
     for path, within in _submodules(target, commit):
         submodule = root / path
