@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from codemods.model import Form, Style
 from optim2optax.nearest import did_you_mean
+from optim2optax.project import upwards
 from optim2optax.reporting import FORMATS
 
 FILE_NAME = "pyproject.toml"
@@ -40,8 +41,8 @@ def find_configuration(directory: str) -> Configuration:
     Raises:
       ConfigurationError: if it cannot be read, or sets what there is not.
     """
-    while True:
-        path = os.path.join(directory, FILE_NAME)
+    for folder in upwards(directory):
+        path = os.path.join(folder, FILE_NAME)
         table = _read_table(path)
         if table is not None:
             # output-format = "json" is the parameter `output_format`
@@ -50,10 +51,7 @@ def find_configuration(directory: str) -> Configuration:
                 for key, value in table.items()
             }
             return Configuration(path, values)
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return Configuration()
-        directory = parent
+    return Configuration()
 
 
 def _read_table(path: str) -> Mapping[str, Any] | None:

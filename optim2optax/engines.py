@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
 from optim2optax.workers import share
@@ -16,13 +15,8 @@ FILES_AT_ONCE = 4
 """The number of files that a process gets at a time."""
 
 
-class Engine(Protocol):
-    """Migrates sources."""
-
-    def __call__(
-        self, sources: Sequence[Source], /, *, options: Options
-    ) -> list[FileResult]:
-        """A result for each, and for each new file."""
+Engine = Callable[..., list[FileResult]]
+"""Gives a result for each of some sources, and for each new file, by `options`."""
 
 
 def make_engine(
@@ -75,27 +69,21 @@ def _proven(
     migrated = migrate(sources, options, progress, shared)
     if prove is None:
         return migrated
-    proven: dict[EmittedOptimizer, bool] = {}
-    unproven = _unproven(migrated, prove, proven)
-    while unproven:
+    while unproven := _unproven(migrated, prove):
         # a group may be emitted in another form now, which has to be proven in turn
         options = replace(options, unproven=options.unproven | unproven)
         migrated = migrate(sources, options, progress, shared)
-        unproven = _unproven(migrated, prove, proven)
     return migrated
 
 
 def _unproven(
-    results: Sequence[FileResult], prove: Prove, proven: dict[EmittedOptimizer, bool]
+    results: Sequence[FileResult], prove: Prove
 ) -> frozenset[tuple[str, int, str]]:
-    """The places of optimizers that are not proven; `proven` gets the verdict on each new one."""
-    optimizers = [optimizer for result in results for optimizer in result.optimizers]
-    new = [optimizer for optimizer in optimizers if optimizer not in proven]
-    if new:
-        proven.update(zip(new, prove(new), strict=True))
-    unproven: set[tuple[str, int, str]] = set()
-    for result in results:
-        for optimizer in result.optimizers:
-            if not proven[optimizer]:
-                unproven.add((result.path, optimizer.line, optimizer.before))
-    return frozenset(unproven)
+    """The places of optimizers that are not proven."""
+    found = [(result.path, one) for result in results for one in result.optimizers]
+    proven = prove([optimizer for _, optimizer in found])
+    return frozenset(
+        (path, optimizer.line, optimizer.before)
+        for (path, optimizer), is_proven in zip(found, proven, strict=True)
+        if not is_proven
+    )

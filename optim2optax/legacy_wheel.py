@@ -13,6 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from optim2optax.wording import last_line
+
 REQUIREMENT = "flax==0.5.3"
 WHEEL_NAME = "flax-0.5.3-py3-none-any.whl"
 WHEEL_SHA256 = "911dc4d6463ccba9808d303f44dfb4a0a6de277be8f3cbfda1471ed1a3e19374"
@@ -54,13 +56,11 @@ class LegacyWheelError(RuntimeError):
     """A wheel of an old Flax is not found or fetched, or is not the published one."""
 
 
-def find_wheel(wheel: Path | None = None, release: Release = OPTIM_RELEASE) -> Path:
+def find_wheel(release: Release = OPTIM_RELEASE) -> Path:
     """Find the wheel of an old Flax, or fetch it through pip.
 
-    Args:
-        wheel: its path. None looks at the environment variable of the release, then into the user's
-            cache folder, and downloads it there if it is missing.
-        release: which one; Flax 0.5.3 by default.
+    It is at the path in the environment variable of the release, else in the user's cache folder,
+    to which it is downloaded if it is missing.
 
     Returns:
         The path of a wheel whose content is the published one.
@@ -68,10 +68,9 @@ def find_wheel(wheel: Path | None = None, release: Release = OPTIM_RELEASE) -> P
     Raises:
         LegacyWheelError: if it is not found or fetched, or its content is not the published one.
     """
-    if wheel is None:
-        given = os.environ.get(release.variable)
-        wheel = Path(given) if given else None
-    if wheel is None:
+    if given := os.environ.get(release.variable):
+        wheel = Path(given)
+    else:
         import platformdirs
 
         wheel = platformdirs.user_cache_path("optim2optax") / release.wheel
@@ -119,11 +118,9 @@ def _download(wheel: Path, release: Release) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         fetched = Path(folder) / release.wheel
         if done.returncode or not fetched.exists():
-            lines = done.stderr.strip().splitlines()
-            reason = lines[-1] if lines else "it said nothing"
             raise LegacyWheelError(
                 f"pip could not fetch {release.requirement}, which holds the old {release.holds} "
-                f"({reason}). {release.remedy}"
+                f"({last_line(done.stderr)}). {release.remedy}"
             )
         _verify(fetched, release)
         fetched.replace(wheel)

@@ -104,13 +104,11 @@ def rewrite_files(
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
     for repository, own in projects.items():
+        migrated = known.get(repository)
+        if migrated is None:
+            migrated = _migrated(own, repository, migrate, options, vendoring)
         declared = partial(_declared, declaring, repository)
-        if repository in known:
-            results |= _with_declared(own, known[repository], options, declared)
-            continue
-        results |= _project_results(
-            own, repository, migrate, declared, options, vendoring
-        )
+        results |= _with_declared(own, migrated, options, declared)
     if write:
         changed = [file for file, result in results.items() if result.changed]
         dirty = [] if allow_dirty else uncommitted(changed)
@@ -130,9 +128,8 @@ def rewrite_content(
 ) -> FileResult:
     """Migrate what is in an editor, say, and would be one file of a project; nothing is written."""
     [(repository, contents)] = _projects({file: content}, context).items()
-    results = _project_results(
-        contents, repository, make_engine(), tuple, options, Vendoring()
-    )
+    migrated = _migrated(contents, repository, make_engine(), options, Vendoring())
+    results = _with_declared(contents, migrated, options, tuple)
     return results.get(file) or _untouched(file, content)
 
 
@@ -159,27 +156,13 @@ def _untouched(file: Found, content: bytes) -> FileResult:
     return FileResult(file.path, content, content)
 
 
-def _project_results(
-    contents: Mapping[Found, bytes],
-    repository: str,
-    migrate: Engine,
-    declaring: Declaring,
-    options: Options,
-    vendoring: Vendoring,
-) -> Results:
-    """The results for the files of a project, of its code and of its dependencies."""
-    migrated: Results = {}
-    if _concern(contents.values(), options, vendoring):
-        migrated = _migrated(contents, repository, migrate, options, vendoring)
-    return _with_declared(contents, migrated, options, declaring)
-
-
 def _with_declared(
     contents: Mapping[Found, bytes],
     migrated: Results,
     options: Options,
     declaring: Declaring,
 ) -> Results:
+    """The results for the files of a project, of its code and of its dependencies."""
     own = {
         file: content
         for file, content in contents.items()
@@ -299,6 +282,8 @@ def _migrated(
 
     Of the context, there are those for the files that change, or on which this tool fails.
     """
+    if not _concern(contents.values(), options, vendoring):
+        return {}
     root = root_of(contents, repository)
     paths = {file: root.path(file.location) for file in contents}
     run: Migrate = partial(migrate, options=options)

@@ -23,7 +23,16 @@ def printable(text: str) -> str:
     )
 
 
+def last_line(errors: str) -> str:
+    """The last line of what a program wrote to standard error, such as an exception."""
+    return (errors.strip().splitlines() or ["it said nothing"])[-1]
+
+
 def markdown_cell(text: str) -> str:
     """Text that means nothing to Markdown or HTML, in one line."""
-    plain = html.escape(" ".join(text.split()), quote=False)
-    return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", plain)
+    return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", escaped(text))
+
+
+def escaped(text: str) -> str:
+    """Text that means nothing to HTML, in one line; in a summary, Markdown means nothing either."""
+    return html.escape(" ".join(text.split()), quote=False)

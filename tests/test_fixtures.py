@@ -170,7 +170,7 @@ def test_trains_like_before(
 @pytest.mark.parametrize("case", NOTEBOOKS, ids=lambda case: case.name)
 def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     from optim2optax.parity.cases import scenario_case
-    from optim2optax.parity.reports.result import Outcome
+    from optim2optax.parity.judging.comparison import Verdict
 
     result = rewritten(case / "before.ipynb")
     assert result.after.decode() == (case / "after.ipynb").read_text()
@@ -180,7 +180,7 @@ def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     outcome = scenario_case(
         case.name, case / "scenario.py", case / "before.ipynb", case / "after.ipynb"
     ).outcome
-    assert outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def assert_trains_alike(program: str, wheel: Path, style: Style = "train-state")
     assert {site.status for site in result.sites} == {"rewritten"}
     start: Any = parameters()
     for context, gate in ((precise(wide=False), 1e-5), (wide(), GATE)):
-        with legacy_flax(wheel), context:
+        with legacy_flax(), context:
             before, after = outcome(program.encode()), outcome(result.after)
         assert len(before) == len(after)
         for old, new in zip(before, after, strict=True):

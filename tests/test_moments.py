@@ -331,7 +331,7 @@ def run():
 
 @pytest.fixture
 def old_flax(legacy_wheel: Path) -> Iterator[None]:
-    with legacy_flax(legacy_wheel):
+    with legacy_flax():
         yield
 
 

@@ -137,27 +137,23 @@ def _loaded(source: Path, factory: str, params_only: bool) -> Any:
     if the function or its transformation keep what they compute.
     """
     try:
-        fresh = thought_of(factory)
-        state, transformations = fresh.state, fresh.transformations
-        state = load(source, state, transformations, params_only=params_only)
+        state = load(source, *thought_of(factory), params_only=params_only)
         return _completed(state, factory)
     except CheckpointError:
         raise
     except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, it is the program's
         # once more, with numbers
         forget_modules_here()
-        fresh = made(factory)
-        state, transformations = fresh.state, fresh.transformations
-        return load(source, state, transformations, params_only=params_only)
+        return load(source, *made(factory), params_only=params_only)
 
 
 def _compared(source: Path, factory: str, before: str) -> Any:
     """The same as `_loaded`, if the state steps as the program did before its migration."""
     from optim2optax.checkpoints.trial_step import compare_steps
 
-    fresh = made(factory)
-    state = load(source, fresh.state, fresh.transformations)
-    compare_steps(source, before, state, fresh.transformations)
+    state, transformations = made(factory)
+    state = load(source, state, transformations)
+    compare_steps(source, before, state, transformations)
     return state
 
 

@@ -108,13 +108,14 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
             yield StatePlace((*path, *below), path, group, STEP)
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
-    elif kind in WRAPPERS or _is_container(node):
+    # a named tuple is a state, not a container
+    elif kind in WRAPPERS or isinstance(node, Mapping | list) or type(node) is tuple:
         # (TraceState(…), EmptyState()), MaskedState(inner_state=…)
         inner_group = path if kind == MASKED_STATE else group
         for key, child in _children(node):
             yield from _places(child, (*path, key), inner_group, is_split)
     else:
-        _refuse_leaves(node, path, kind)
+        _refuse_leaves(node, path)
 
 
 def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
@@ -128,18 +129,15 @@ def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
     yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
 
 
-def _refuse_leaves(node: Any, path: Path, kind: str) -> None:
+def _refuse_leaves(node: Any, path: Path) -> None:
     """Refuse a state of an unknown type, unless it has no leaf."""
     for below, leaf in leaves_of(node):
         if leaf is not None:
             place = quoted(("opt_state", *path, *below))
             raise CheckpointError(
-                f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had."
+                f"{place} of the new state is of the type {type(node).__name__}, which no legacy "
+                "optimizer had."
             )
-
-
-def _called(kind: str) -> str:
-    return f"the type {kind}" if kind else "no known type"
 
 
 def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
@@ -201,11 +199,6 @@ def old_names(kind: str) -> Mapping[str, str]:
 def leaves_of(tree: Any) -> Iterator[tuple[Path, Any]]:
     """The leaves of any tree with their places in its state dict."""
     return leaves(serialization.to_state_dict(tree))
-
-
-def _is_container(node: Any) -> bool:
-    # a named tuple is a state, not a container
-    return isinstance(node, Mapping | list) or type(node) is tuple
 
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -18,13 +17,8 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.state_dict_places import Path
 
-
-@dataclass(frozen=True)
-class Fresh:
-    """A program's fresh state, and its transformations outside of train states by their places."""
-
-    state: Any
-    transformations: dict[Path, Any]
+Fresh = tuple[Any, dict[Path, Any]]
+"""A program's fresh state, and its transformations outside of train states by their places."""
 
 
 def thought_of(factory: str) -> Fresh:
@@ -43,7 +37,7 @@ def thought_of(factory: str) -> Fresh:
         transformations.update(found)
         return state
 
-    return Fresh(jax.eval_shape(without_transformations), transformations)
+    return jax.eval_shape(without_transformations), transformations
 
 
 def made(factory: str) -> Fresh:
@@ -54,7 +48,7 @@ def made(factory: str) -> Fresh:
     """
     make = made_by(factory)
     try:
-        return Fresh(*split(make()))
+        return split(make())
     except (Exception, SystemExit) as error:
         # SystemExit: argparse, if the program needs arguments
         raise CheckpointError(f"{factory} failed with {error_text(error)}") from error

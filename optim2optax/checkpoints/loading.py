@@ -133,11 +133,9 @@ class _Loading:
 
     def _carry_parts(self) -> None:
         for place in [*self.optimizers]:
-            like = parts_at(self.state, place)
-            if like:
-                keys = _keys_of_parts(
-                    at(serialization.to_state_dict(self.state), place)
-                )
+            keys = _keys_of_parts(self.state, place)
+            if keys:
+                like = parts_at(self.state, place)
                 optimizer = self.optimizers.pop(place)
                 tx = self.transformations.get(place)
                 found = self._carried(place, optimizer, like, tx)
@@ -275,15 +273,16 @@ def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
 
 def parts_at(state: Any, place: Path) -> dict[str, Any]:
     """What is at a place instead of a train state: parameters, a state of optax, perhaps a step."""
-    keys = _keys_of_parts(at(serialization.to_state_dict(state), place))
+    keys = _keys_of_parts(state, place)
     return {name: child_at(state, (*place, key)) for name, key in keys.items()}
 
 
-def _keys_of_parts(node: Any) -> dict[str, str]:
+def _keys_of_parts(state: Any, place: Path) -> dict[str, str]:
     """The keys of parameters, of a state of optax and of the number of steps at one place.
 
     None, if there is anything else.
     """
+    node = at(serialization.to_state_dict(state), place)
     keys = {*node} if isinstance(node, Mapping) else set()
     # (params, opt_state, step) has the keys 0, 1 and 2
     for names in (PARTS, ("0", "1", "2")):

@@ -63,7 +63,8 @@ def read(path: Path) -> Tree:
     checkpointer = ocp.PyTreeCheckpointer()
 
     def restored_as(leaf: Any) -> Any:
-        return ocp.RestoreArgs(restore_type=np.ndarray if _is_array(leaf) else None)
+        is_array = getattr(leaf, "shape", None) is not None
+        return ocp.RestoreArgs(restore_type=np.ndarray if is_array else None)
 
     try:
         with warnings.catch_warnings():
@@ -80,10 +81,6 @@ def read(path: Path) -> Tree:
         raise CheckpointError(
             f"{path} cannot be read by Orbax ({type(error).__name__}: {first})."
         ) from None
-
-
-def _is_array(leaf: Any) -> bool:
-    return getattr(leaf, "shape", None) is not None
 
 
 def _plain(tree: Any) -> Tree:

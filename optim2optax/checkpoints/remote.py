@@ -47,15 +47,13 @@ class LocalCopies:
         if not is_address(path):
             return Path(path)
         place = self._place_of(str(path))
-        address = self._addresses[place]
-        with _explained(f"{address} cannot be read", CheckpointError):
-            system, root = _opened(address)
+        with self._opened(place, "read", CheckpointError) as (system, root):
             files = {
                 place.joinpath(*_parts_of(name, root)): name
                 for name in system.find(root)
             }
             if not files:
-                raise CheckpointError(f"{address} does not exist.")
+                raise CheckpointError(f"{self._addresses[place]} does not exist.")
             # empty files are enough to find the newest checkpoint; only that is downloaded
             for file in files:
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -76,10 +74,9 @@ class LocalCopies:
         if not is_address(path):
             return Path(path)
         place = self._place_of(str(path))
-        address = self._addresses[place]
-        with _explained(f"{address} cannot be written", UnwritablePathError):
-            system, root = _opened(address)
+        with self._opened(place, "written", UnwritablePathError) as (system, root):
             if system.exists(root):
+                address = self._addresses[place]
                 raise CheckpointError(f"{address} exists: choose another name.")
         place.parent.mkdir(parents=True)
         return place
@@ -90,11 +87,9 @@ class LocalCopies:
         Raises:
           UnwritablePathError: if it cannot be sent.
         """
-        address = self._addresses.get(place)
-        if address is None:  # a local path, where the file is already
+        if place not in self._addresses:  # a local path, where the file is already
             return
-        with _explained(f"{address} cannot be written", UnwritablePathError):
-            system, root = _opened(address)
+        with self._opened(place, "written", UnwritablePathError) as (system, root):
             part = f"{root}.{uuid4().hex}.tmp"
             try:
                 system.put_file(str(place), part)
@@ -112,13 +107,28 @@ class LocalCopies:
         self._addresses[place] = address
         return place
 
+    @contextmanager
+    def _opened(
+        self, place: Path, done: str, kind: type[CheckpointError]
+    ) -> Iterator[tuple[Any, str]]:
+        """The file system of fsspec for an address, and the path in it.
 
-def _opened(address: str) -> tuple[Any, str]:
-    """The file system of fsspec for an address, and the path in it."""
-    import fsspec
+        File systems have errors of their own: one says what could not be done, and why.
+        """
+        what = f"{self._addresses[place]} cannot be {done}"
+        try:
+            import fsspec
 
-    system, root = fsspec.core.url_to_fs(address)
-    return system, str(root)
+            system, root = fsspec.core.url_to_fs(self._addresses[place])
+            yield system, str(root)
+        except CheckpointError:
+            raise
+        except ImportError as error:
+            is_missing = getattr(error, "name", "") == "fsspec"
+            why = "fsspec is missing: install it" if is_missing else str(error)
+            raise kind(f"{what}: {why}.") from None
+        except Exception as error:
+            raise kind(f"{what} ({type(error).__name__}: {error}).") from error
 
 
 def _parts_of(name: str, root: str) -> tuple[str, ...]:
@@ -127,18 +137,3 @@ def _parts_of(name: str, root: str) -> tuple[str, ...]:
     if ".." in parts:  # an archive may have such names
         raise CheckpointError(f"{name} has a name that leads out of its folder.")
     return parts
-
-
-@contextmanager
-def _explained(what: str, kind: type[CheckpointError]) -> Iterator[None]:
-    """Say what could not be done, and why. The file systems of fsspec have errors of their own."""
-    try:
-        yield
-    except CheckpointError:
-        raise
-    except ImportError as error:
-        is_missing = getattr(error, "name", "") == "fsspec"
-        why = "fsspec is missing: install it" if is_missing else str(error)
-        raise kind(f"{what}: {why}.") from None
-    except Exception as error:
-        raise kind(f"{what} ({type(error).__name__}: {error}).") from error

@@ -94,11 +94,11 @@ def _output() -> Iterator[None]:
     except OSError as error:
         if error.filename is not None or error.errno not in NO_ROOM:  # of another file
             raise
-        raise OutputError(f"the output cannot be written: {error.strerror}") from error
+        raise StoppedError(f"the output cannot be written: {error.strerror}") from error
 
 
-class OutputError(click.ClickException):
-    """Standard output cannot be written."""
+class StoppedError(click.ClickException):
+    """The run came to an end ahead of its time, by no fault of the user's."""
 
     exit_code = 2
 

@@ -101,9 +101,7 @@ and everything else.
                 inspected += [listing.inspect(file) for file in files]
             except CheckpointError as error:
                 inspected.append(listing.Inspected(path, 0, None, str(error)))
-    as_lines = listing.as_text
-    if output_format == "json":
-        as_lines = listing.as_json
+    as_lines = listing.as_json if output_format == "json" else listing.as_text
     click.echo(copies.named(as_lines(inspected)), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
 

@@ -10,21 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from codemods.model import Source
 from codemods.vocabulary import PACKAGE
 from optim2optax.cli.output import progress_line
 from optim2optax.dependencies import installs
-from optim2optax.doctor import (
-    ImportFailure,
+from optim2optax.doctor.dependents import dependents
+from optim2optax.doctor.module_imports import ImportFailure, import_each
+from optim2optax.doctor.obstacles import (
+    NEWEST,
+    TITLES,
     Obstacle,
-    dependents,
-    import_each,
+    installed,
     obstacles,
     pinned,
 )
-from optim2optax.doctor.obstacles import NEWEST, TITLES, installed
 from optim2optax.project import (
     Found,
     Patterns,
@@ -46,23 +47,6 @@ Examples:
 """
 
 
-class _Version(click.ParamType[Version]):
-    """A version on the command line."""
-
-    name = "version"
-
-    def convert(
-        self,
-        value: object,
-        parameter: click.Parameter | None,
-        context: click.Context | None,
-    ) -> Version:
-        try:
-            return Version(str(value))
-        except InvalidVersion:
-            self.fail(f"{value!r} is no version, such as 0.6.2", parameter, context)
-
-
 @click.command(
     name="doctor",
     short_help="List what keeps a project from running today.",
@@ -71,11 +55,11 @@ class _Version(click.ParamType[Version]):
 @click.argument("paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH]...")
 @click.option(
     "--jax",
-    type=_Version(),
+    type=Version,
     metavar="VERSION",
     help="Check against this version of JAX instead of the installed one.",
 )
-@click.option("--flax", type=_Version(), metavar="VERSION", help="The same for Flax.")
+@click.option("--flax", type=Version, metavar="VERSION", help="The same for Flax.")
 @click.option(
     "--import",
     "imports",

@@ -25,7 +25,7 @@ def print_report(report: Report, output_format: str, *, code_on_stdout: bool) ->
     if report.diff and output_format == "text":
         aside = True
         for result in report.changed:
-            write_bytes(unified_diff(result, colour=wants_colour(sys.stdout)))
+            click.echo(unified_diff(result, colour=wants_colour(sys.stdout)), nl=False)
     stream = sys.stderr if aside else sys.stdout
     colour = wants_colour(stream)
     text = render(report, output_format, colour=colour)
@@ -34,11 +34,6 @@ def print_report(report: Report, output_format: str, *, code_on_stdout: bool) ->
 
         text = with_links(text, report.results)
     click.echo(text, err=aside, nl=False, color=colour)
-
-
-def write_bytes(content: bytes) -> None:
-    """Write bytes to standard output as they are."""
-    click.echo(content, nl=False)
 
 
 @contextlib.contextmanager

@@ -225,7 +225,13 @@ def command(
             "--save keeps what one process runs on the old side: give neither --jobs nor --against"
         )
     require_extra()
-    _choose_devices(platform, devices)
+    from optim2optax.parity.running.devices import prepare
+    from optim2optax.parity.running.interpreter import check_legacy_python
+
+    # This comes before JAX is used, which then keeps its devices.
+    prepare(platform, devices)
+    if legacy_python is not None:
+        check_legacy_python(legacy_python)
     if legacy_wheel is not None:
         # Workers, and both sides of a command, need it too.
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
@@ -234,7 +240,7 @@ def command(
         "steps": steps,
         "seed": seed,
         "before": before,
-        "legacy-python": legacy_python and _checked(legacy_python),
+        "legacy-python": legacy_python and legacy_python.absolute(),
         "save": save and save.absolute(),
         "against": against and against.absolute(),
         "command": json.dumps(training) if training else None,
@@ -255,54 +261,24 @@ def command(
     from optim2optax.parity.plugin.starting import run
 
     try:
-        code = run(paths, options, jobs, reports, expression, before, against)
+        outputs = {**reports, "save": save}
+        code = run(paths, options, jobs, outputs, expression, before, against)
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     context.exit(code)
 
 
-def _choose_devices(platform: str | None, devices: int | None) -> None:
-    """Set where JAX computes. Raises click.UsageError."""
-    from optim2optax.parity.running.devices import PlatformError, prepare
-
-    # This comes before JAX is used, which then keeps its devices.
-    try:
-        prepare(platform, devices)
-    except PlatformError as error:
-        raise click.UsageError(str(error)) from error
-
-
 def _create_environment(directory: Path, python: Path | None) -> None:
     """Make an environment for the old side, and print how to use it."""
     from optim2optax.parity.running.interpreter import (
-        LegacyEnvironmentError,
         check_legacy_python,
         create_legacy_environment,
     )
 
-    try:
-        interpreter = create_legacy_environment(
-            directory, str(python) if python else None
-        )
-    except LegacyEnvironmentError as error:
-        raise click.UsageError(str(error)) from error
+    interpreter = create_legacy_environment(directory, python)
     found = check_legacy_python(interpreter)
     versions = ", ".join(f"{name} {version}" for name, version in found.items())
     click.echo(f"{versions}\nUse it with --legacy-python {interpreter}")
-
-
-def _checked(python: Path) -> Path:
-    """An interpreter that can run the old side. Raises click.UsageError."""
-    from optim2optax.parity.running.interpreter import (
-        LegacyEnvironmentError,
-        check_legacy_python,
-    )
-
-    try:
-        check_legacy_python(python)
-    except LegacyEnvironmentError as error:
-        raise click.UsageError(str(error)) from error
-    return python.absolute()
 
 
 def _expression(text: str) -> str:

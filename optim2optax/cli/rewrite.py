@@ -20,9 +20,11 @@ from codemods.model import (
     WorkerError,
 )
 from codemods.sources.parsing import uncollected
+from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
-from optim2optax.cli.output import print_report, progress_line, write_bytes
+from optim2optax.cli.output import print_report, progress_line
 from optim2optax.cli.settings import Settings, resolve_settings
+from optim2optax.cli.verbose import Log
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.engines import Prove
@@ -56,12 +58,6 @@ Examples:
   optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
   optim2optax rewrite --stdin-filename train.py - < train.py
 """
-
-
-class StoppedError(click.ClickException):
-    """The run came to an end ahead of its time, by no fault of the user's."""
-
-    exit_code = 2
 
 
 @click.command(
@@ -292,18 +288,13 @@ def _rewrite_paths(
     verbose: bool,
 ) -> list[FileResult]:
     """Find files and rewrite them, and tell of that on standard error."""
-    if not verbose:
-        with progress_line(quiet=quiet) as progress:
-            found = find_files(paths, settings.exclude)
-            return _rewrite_files(found, paths, settings, prove, progress)
-    from optim2optax.cli.verbose import Log
-
-    log = Log()
-    found = find_files(paths, settings.exclude, log.left_out)
-    with progress_line() as progress:
-        told = log.timed(progress)
+    log = Log() if verbose else None
+    with progress_line(quiet=quiet) as progress:
+        found = find_files(paths, settings.exclude, log.left_out if log else None)
+        told = log.timed(progress) if log else progress
         results = _rewrite_files(found, paths, settings, prove, told)
-    log.print(results, {file.path for file in found})
+    if log:
+        log.print(results, {file.path for file in found})
     return results
 
 
@@ -415,5 +406,5 @@ def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
     else:
         result = rewrite_content(file, content, settings.options)
     if not settings.preview:
-        write_bytes(result.after)
+        click.echo(result.after, nl=False)
     return result

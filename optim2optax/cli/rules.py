@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from codemods.rules import Rule
+FIELDS = ("code", "summary", "explanation", "before", "after")
+"""The fields of a rule in JSON, in this order."""
 
 EXAMPLES = """\b
 Examples:
@@ -30,13 +29,8 @@ def command(output_format: str) -> None:
 
     rules = catalogue().values()
     if output_format == "json":
-        click.echo(json.dumps([_fields(rule) for rule in rules], indent=2))
+        fields = [{name: getattr(rule, name) for name in FIELDS} for rule in rules]
+        click.echo(json.dumps(fields, indent=2))
         return
     for rule in rules:
         click.echo(f"{click.style(rule.code, bold=True)}  {rule.summary}")
-
-
-def _fields(rule: Rule) -> dict[str, object]:
-    """The fields of a rule in JSON, in this order."""
-    names = ("code", "summary", "explanation", "before", "after")
-    return {name: getattr(rule, name) for name in names}

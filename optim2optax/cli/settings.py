@@ -45,7 +45,8 @@ class Settings:
 def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
     """Settings for some paths, with the nearest configuration. Raises click.UsageError."""
     try:
-        configuration = find_configuration(_common_directory(paths))
+        folders = [_folder(os.path.abspath(path)) for path in paths]
+        configuration = find_configuration(os.path.commonpath(folders))
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from error
     values = _Values(context, configuration)
@@ -135,11 +136,6 @@ def _vendoring(values: _Values) -> Vendoring:
     if "vendor_as" in values.configured:
         base = values.configuration.folder
     return Vendoring(values["vendor"], os.path.realpath(os.path.join(base, place)))
-
-
-def _common_directory(paths: Sequence[str]) -> str:
-    """The folder around all paths, which a single folder is itself."""
-    return os.path.commonpath([_folder(os.path.abspath(path)) for path in paths])
 
 
 def _folder(path: str) -> str:

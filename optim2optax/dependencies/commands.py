@@ -5,10 +5,9 @@ None is edited, and none need install everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from optim2optax.dependencies.declared import Declarations, DeclaredRequirement
+from optim2optax.dependencies.declared import Declarations
 from optim2optax.dependencies.not_edited import requirements
 from optim2optax.dependencies.shell import installs
 
@@ -18,12 +17,9 @@ LISTS = ("tox.ini", "noxfile.py")
 
 def read(text: str, path: str) -> Declarations:
     """The requirements in the commands of a file."""
-    found = _in_commands(text)
     if PurePosixPath(path).name in LISTS:
-        found = requirements(text)
+        found = [*requirements(text)]
+    else:
+        sections = (section for section, _ in installs(text, 0, len(text)))
+        found = [one for section in sections for one in section.declared]
     return Declarations(told=tuple(found), is_whole=False)
-
-
-def _in_commands(text: str) -> Iterator[DeclaredRequirement]:
-    for section, _ in installs(text, 0, len(text)):
-        yield from section.declared

@@ -62,7 +62,8 @@ def parse(text: str, path: str) -> Declarations:
     """What a file declares, in the format that its name tells. Raises FormatError."""
     command = not_edited.command_of(posixpath.basename(path), text)
     if command:
-        return not_edited.read_lock(text, command)
+        told = tuple(not_edited.requirements(text))
+        return Declarations(told=told, command=command)
     module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
     declares: Declarations = module.read(text, path)
     return declares

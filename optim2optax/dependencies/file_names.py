@@ -24,15 +24,11 @@ FORMATS = {
     # environment.yml, conda_gpu.yaml, gpu.Dockerfile, Dockerfile.tpu
     r"Pipfile|(.*[-_.])?(environment|env|conda)([-_.].*)?\.ya?ml": "not_edited",
     r"(.*\.)?[Dd]ockerfile(\..*)?": "not_edited",
-}
-"""The names of files, and the modules that read them."""
-
-COMMAND_FILES = {
     r"tox\.ini|noxfile\.py": "commands",
     r"(GNU)?[Mm]akefile|.*\.(mk|sh|bash)|(README|INSTALL)(\..*)?": "commands",
     r"\.(gitlab-ci|travis)\.yml|azure-pipelines\.ya?ml": "commands",
 }
-"""The names of files whose commands install packages, and the module that reads them."""
+"""The names of files, and the modules that read them; of some, only commands install packages."""
 
 WORKFLOWS = (".github/workflows", ".circleci")
 """The folders of which each YAML file is one for continuous integration."""
@@ -48,9 +44,8 @@ def format_of(path: str) -> str | None:
     # requirements/train.txt
     if posixpath.basename(folder) == "requirements" and name.endswith((".txt", ".in")):
         return "requirements_txt"
-    formats = {**FORMATS, **COMMAND_FILES}
     matching = (
-        module for pattern, module in formats.items() if re.fullmatch(pattern, name)
+        module for pattern, module in FORMATS.items() if re.fullmatch(pattern, name)
     )
     return next(matching, None)
 

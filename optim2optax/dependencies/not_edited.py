@@ -32,11 +32,6 @@ def read(text: str, path: str) -> Declarations:
     return Declarations(told=tuple(requirements(text)))
 
 
-def read_lock(text: str, command: str) -> Declarations:
-    """What a lock file has that a command makes."""
-    return Declarations(told=tuple(requirements(text)), command=command)
-
-
 def command_of(name: str, text: str) -> str:
     """The command that makes a lock file; empty if a file is not one."""
     if name in COMMANDS:

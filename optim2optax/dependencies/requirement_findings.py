@@ -78,7 +78,6 @@ def _raising(
     declared: DeclaredRequirement, text: str, version: str, message: str
 ) -> Finding:
     """The finding that raises the version of a requirement."""
-    before = text[slice(*declared.span)]
     # jaxlib==0.1.71+cuda111
     _, separator, local = declared.spec.partition("+")
     return Finding(
@@ -86,7 +85,7 @@ def _raising(
         span=declared.span,
         message=message,
         edits=_edits(declared, version),
-        new=_replaced(before, declared.span, declared.version, version),
+        new=_replaced(text, declared.span, declared.version, version),
         note=f"`+{local}` is dropped. {GPU}" if separator else "",
     )
 
@@ -117,14 +116,13 @@ def _of_extras(declared: DeclaredRequirement, text: str) -> Iterator[Finding]:
     unknown = [extra for extra in extras if normalized[extra] not in known]
     if unknown:
         yield _no_extra(declared, unknown)
-    before = text[slice(*declared.span)]
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
             # jax[cuda12_pip] is jax[cuda12-pip]
             if normalized[extra] == old:
                 word = rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])"
                 renamed = re.sub(word, new, written)
-                after = _replaced(before, declared.span, span, renamed)
+                after = _replaced(text, declared.span, span, renamed)
                 message = f"`{extra}` is called `{new}`."
                 edit = TextEdit(*span, renamed)
                 yield Finding(EXTRA, declared.span, message, (edit,), after)
@@ -151,8 +149,7 @@ def _edits(declared: DeclaredRequirement, version: str) -> tuple[TextEdit, ...]:
 
 def _replaced(text: str, span: Span, part: Span, new: str) -> str:
     """The text of a span with a part of it replaced."""
-    offset = span[0]
-    return text[: part[0] - offset] + new + text[part[1] - offset :]
+    return text[span[0] : part[0]] + new + text[part[1] : span[1]]
 
 
 def additions(

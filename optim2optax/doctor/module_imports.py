@@ -26,21 +26,18 @@ class ImportFailure:
 
 
 def import_each(
-    found: Sequence[Found],
-    progress: Progress | None = None,
-    python: str = sys.executable,
+    found: Sequence[Found], progress: Progress | None
 ) -> ImportFailure | None:
     """The first module that cannot be imported, in the order of the files; None if all can.
 
     Args:
       found: the files; notebooks, and files whose name is not that of a module, are passed over.
       progress: is called for each.
-      python: the interpreter.
     """
     for done, file in enumerate(found, 1):
         root, module = _module(Path(file.location))
         if module is not None:
-            error = _import(root, module, python)
+            error = _import(root, module)
             if error:
                 return ImportFailure(file.path, module, error)
         if progress is not None:
@@ -66,7 +63,7 @@ def _module(path: Path) -> tuple[Path, str | None]:
     return folder, ".".join(steps)
 
 
-def _import(root: Path, module: str, python: str) -> str:
+def _import(root: Path, module: str) -> str:
     """The error of an import; empty if there is none."""
     paths = str(root)
     before = os.environ.get("PYTHONPATH")
@@ -74,7 +71,7 @@ def _import(root: Path, module: str, python: str) -> str:
         paths = os.pathsep.join([paths, before])
     try:
         done = subprocess.run(
-            [python, "-c", IMPORT, module],
+            [sys.executable, "-c", IMPORT, module],
             cwd=root,
             env={**os.environ, "PYTHONPATH": paths},
             # a module that asks for input must not wait

@@ -14,7 +14,7 @@ import warnings
 import zipimport
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -28,7 +28,7 @@ from optim2optax.legacy_wheel import find_wheel
 
 
 @contextmanager
-def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
+def legacy_flax() -> Iterator[ModuleType]:
     """Make `import flax` give a Flax that still has `optim`, as code for Flax 0.5.3 expects it.
 
     Inside, `flax.optim` is the old package, `init` and `apply` return frozen dictionaries as they
@@ -36,16 +36,13 @@ def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
     inside keep working outside, for example when a later call traces them anew; only fresh imports
     of `flax.optim` fail there. May be nested.
 
-    Args:
-        wheel: the wheel of Flax 0.5.3; None searches as `find_wheel` does.
-
     Yields:
         The module `flax`.
 
     Raises:
         LegacyWheelError: if there is no wheel, or its content is not the published one.
     """
-    modules = _legacy_modules(find_wheel(wheel))
+    modules = _legacy_modules()
     removed = REMOVED_FROM_JAX.items()
     missing = {name: function for name, function in removed if name not in vars(jax)}
     with ExitStack() as stack:
@@ -62,9 +59,9 @@ def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def legacy_optim(wheel: Path | None = None) -> Iterator[Any]:
+def legacy_optim() -> Iterator[Any]:
     """Like `legacy_flax`, and yields the old module `flax.optim` itself."""
-    with legacy_flax(wheel) as module:
+    with legacy_flax() as module:
         yield module.optim
 
 
@@ -80,23 +77,16 @@ def _frozen_variables() -> Iterator[None]:
         config.update("flax_return_frozendict", before)
 
 
-_modules: dict[str, ModuleType] = {}
 _TYPES = {"float32": jnp.float32, "int32": jnp.int32}
 
 
-def _legacy_modules(wheel: Path) -> Mapping[str, ModuleType]:
-    """The modules of the old `flax.optim` by name.
+@cache
+def _legacy_modules() -> Mapping[str, ModuleType]:
+    """The modules of the old `flax.optim` by name, which leave no trace in `sys.modules`.
 
     They are executed once per process, so that their classes stay the same.
     """
-    if not _modules:
-        _modules.update(_execute(wheel))
-    return _modules
-
-
-def _execute(wheel: Path) -> dict[str, ModuleType]:
-    """Execute the modules of the old `flax.optim`, which leave no trace in `sys.modules`."""
-    importer = zipimport.zipimporter(str(wheel / "flax"))
+    importer = zipimport.zipimporter(str(find_wheel() / "flax"))
     spec = importer.find_spec("flax.optim")
     assert spec is not None
     assert spec.loader is not None
@@ -123,9 +113,5 @@ def _execute(wheel: Path) -> dict[str, ModuleType]:
         give_removed_names(module)
         if hasattr(module, "warnings"):
             # They say that flax.optim is deprecated, which is known here.
-            vars(module)["warnings"] = SimpleNamespace(warn=_ignore)
+            vars(module)["warnings"] = SimpleNamespace(warn=lambda *_, **__: None)
     return modules
-
-
-def _ignore(*_args: Any, **_kwargs: Any) -> None:
-    pass

@@ -9,14 +9,9 @@ from typing import Any
 
 import jax
 
-
-def _tree_multimap(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    return jax.tree_util.tree_map(function, tree, *rest)
-
-
 REMOVED_FROM_JAX: Mapping[str, Callable[..., Any]] = {
     "tree_map": jax.tree_util.tree_map,
-    "tree_multimap": _tree_multimap,
+    "tree_multimap": jax.tree_util.tree_map,
     "tree_flatten": jax.tree_util.tree_flatten,
     "tree_unflatten": jax.tree_util.tree_unflatten,
     "tree_structure": jax.tree_util.tree_structure,

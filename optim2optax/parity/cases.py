@@ -103,35 +103,17 @@ def _text(path: Path) -> str:
 
 
 @contextmanager
-def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
-    """The modules themselves; a notebook is a module of the code in its cells."""
+def as_module(path: Path) -> Iterator[Path]:
+    """The module itself; a notebook is a module of the code in its cells."""
+    if path.suffix != ".ipynb":
+        yield path
+        return
     from codemods.sources.notebook import python_of
 
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
-        modules = []
-        for path in (before, after):
-            if path.suffix == ".ipynb":
-                module = Path(folder, f"{path.stem}.py")
-                module.write_text(python_of(path.read_bytes()), encoding="utf-8")
-                modules.append(module)
-            else:
-                modules.append(path)
-        yield modules[0], modules[1]
-
-
-def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Case:
-    """Drive the new code through a scenario, and compare it with what the old code once yielded."""
-    case = Case(name, "scenario", None, after=_text(after))
-    try:
-        with as_modules(after, after) as (_, module):
-            found = compare_with_baseline(
-                load_baseline(baseline, name), scenario, module
-            )
-    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return replace(case, reason=_reason(error))
-    return replace(
-        case, comparison=found, reason=f"The old side is that of {baseline}."
-    )
+        module = Path(folder, f"{path.stem}.py")
+        module.write_text(python_of(path.read_bytes()), encoding="utf-8")
+        yield module
 
 
 def scenario_case(
@@ -140,24 +122,31 @@ def scenario_case(
     before: Path,
     after: Path,
     legacy_python: Path | None = None,
+    against: Path | None = None,
 ) -> Case:
     """Drive the old code and the new through a scenario.
 
-    The old code runs under `legacy_python`, if that is given.
+    The old code runs under `legacy_python`, if that is given, and not at all if what it once
+    yielded is in a file `against` which to compare.
     """
-    case = Case(name, "scenario", None, _text(before), _text(after))
+    text = "" if against else _text(before)
+    reason = f"The old side is that of {against}." if against else ""
+    case = Case(name, "scenario", None, text, _text(after))
     opened = None
     try:
-        with as_modules(before, after) as (before, after):
-            if legacy_python is None:
-                found, opened = run_both_loops(scenario, before, after)
-            else:
+        with as_module(before) as before, as_module(after) as after:
+            if against is not None:
+                baseline = load_baseline(against, name)
+                found = compare_with_baseline(baseline, scenario, after)
+            elif legacy_python is not None:
                 baseline = drive_elsewhere(legacy_python, scenario, before)
                 found = compare_with_baseline(baseline, scenario, after)
+            else:
+                found, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return replace(case, reason=_reason(error))
     if opened is None:
-        return replace(case, comparison=found)
+        return replace(case, comparison=found, reason=reason)
     # What the closed loop takes for rounding, the old side's gradients may bring to light.
     is_hidden = found.verdict is not Verdict.DIFFERENT
     if is_hidden and opened.verdict is Verdict.DIFFERENT:
@@ -172,20 +161,12 @@ def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[Case]:
     """A comparison of the old and the new form of each optimizer.
 
     Args:
-        optimizers: what `rewrite` emits. The same two expressions are compared once.
+        optimizers: what `rewrite` emits. Each process compares the same two expressions once.
         jobs: the number of processes.
     """
-    distinct = {_key(optimizer): optimizer for optimizer in optimizers}
     # One comparison is not worth the start of a process.
-    processes = jobs if len(distinct) > 1 else 1
-    cases = share(_case, list(distinct.values()), processes)
-    by_key = dict(zip(distinct, cases, strict=True))
-    return [by_key[_key(optimizer)] for optimizer in optimizers]
+    return [*share(_case, optimizers, jobs if len(optimizers) > 1 else 1)]
 
 
 def _case(optimizer: EmittedOptimizer) -> Case:
     return optimizer_case(optimizer.before, optimizer, STEPS, SEED)
-
-
-def _key(optimizer: EmittedOptimizer) -> tuple[str, str]:
-    return optimizer.legacy_expression, optimizer.optax_expression

@@ -7,6 +7,7 @@ from optim2optax.project.finding import (
     find_files,
     repository_finder,
     shown,
+    upwards,
 )
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading_files import UnreadableError, read_file
@@ -33,5 +34,6 @@ __all__ = [
     "root_of",
     "shown",
     "uncommitted",
+    "upwards",
     "write_files",
 ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
-from optim2optax.project.finding import ALWAYS_SKIPPED, Found, shown, walk
+from optim2optax.project.finding import ALWAYS_SKIPPED, Found, shown, upwards, walk
 from optim2optax.project.patterns import Patterns
 
 MARKER = re.compile(r"\.git|pyproject\.toml|setup\.(?:py|cfg)|requirements.*\.txt")
@@ -57,35 +58,22 @@ def concerning(
     with_moved = _folders(moved)
 
     def concerns(file: Found) -> bool:
-        folder = os.path.dirname(file.location)
-        while folder not in with_code and os.path.dirname(folder) != folder:
-            folder = os.path.dirname(folder)
-        return folder in with_moved
+        around = upwards(os.path.dirname(file.location))
+        return next((one for one in around if one in with_code), "") in with_moved
 
     return [file for file in declaring if concerns(file)]
 
 
 def _folders(files: Iterable[Found]) -> set[str]:
     """All folders around some files."""
-    folders: set[str] = set()
-    for file in files:
-        folder = os.path.dirname(file.location)
-        while folder not in folders:
-            folders.add(folder)
-            folder = os.path.dirname(folder)
-    return folders
+    inner = {os.path.dirname(file.location) for file in files}
+    return {folder for one in inner for folder in upwards(one)}
 
 
 def _root(folder: str) -> str | None:
     """The nearest folder, upwards, that looks like the root of a project."""
-    while True:
-        try:
-            names = os.listdir(folder)
-        except OSError:
-            names = []
-        if any(map(MARKER.fullmatch, names)):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
+    for around in upwards(folder):
+        with suppress(OSError):
+            if any(map(MARKER.fullmatch, os.listdir(around))):
+                return around
+    return None

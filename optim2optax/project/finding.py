@@ -234,17 +234,21 @@ def _outer_ignores(root: str) -> list[Patterns]:
     Those that ignore the folder are left out, because the user has named it.
     """
     found: list[Patterns] = []
-    directory = root
-    while not os.path.exists(os.path.join(directory, ".git")):
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return []
-        directory = parent
-        # the outermost comes first
-        found[:0] = read_gitignore(directory)
-    return [
-        patterns for patterns in found if not patterns.verdict(root, is_directory=True)
-    ]
+    for folder in upwards(root):
+        if folder != root:
+            # the outermost comes first
+            found[:0] = read_gitignore(folder)
+        if os.path.exists(os.path.join(folder, ".git")):
+            return [one for one in found if not one.verdict(root, is_directory=True)]
+    return []
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """A folder and those around it, the innermost first."""
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
+        folder = parent
+        yield folder
 
 
 def posix(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 
-from optim2optax.project.finding import Found, find_files
+from optim2optax.project.finding import Found, find_files, upwards
 from optim2optax.project.patterns import Patterns
 
 MARKERS = (".git", "pyproject.toml")
@@ -24,7 +24,7 @@ def find_context(
     """
     roots = {_project(folder) for folder in {file.named for file in files}}
     outer = {os.path.realpath(folder) for folder in walked}
-    new = [root for root in roots if root and not _is_within(root, outer)]
+    new = [root for root in roots if root and outer.isdisjoint(upwards(root))]
     return [file._replace(is_context=True) for file in find_files(new, exclude)]
 
 
@@ -36,21 +36,12 @@ def _project(folder: str) -> str | None:
     package = None
     home = os.path.realpath(os.path.expanduser("~"))
     is_package = True
-    while folder != home and os.path.dirname(folder) != folder:
-        if any(os.path.exists(os.path.join(folder, marker)) for marker in MARKERS):
-            return folder
-        is_package = is_package and os.path.exists(os.path.join(folder, PACKAGE))
+    for around in upwards(folder):
+        if around in (home, os.path.dirname(around)):
+            break
+        if any(os.path.exists(os.path.join(around, marker)) for marker in MARKERS):
+            return around
+        is_package = is_package and os.path.exists(os.path.join(around, PACKAGE))
         if is_package:
-            package = folder
-        folder = os.path.dirname(folder)
+            package = around
     return package
-
-
-def _is_within(folder: str, outer: Collection[str]) -> bool:
-    """Whether a folder is one of some others, or below one."""
-    while folder not in outer:
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
-    return True

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from optim2optax.project.finding import Found, posix
+from optim2optax.project.finding import Found, posix, upwards
 
 MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 INIT = "__init__.py"
@@ -60,24 +60,13 @@ def root_of(contents: Mapping[Found, bytes], repository: str = "") -> Root:
     named = os.path.commonpath(
         [max(one.named, repository, key=len) for one in contents]
     )
-    marked = _marked(named)
+    marked = next(filter(_has_marker, upwards(named)), None)
     folder = marked or _outermost(named)
     package = _package(folder, contents)
     # src/kit/models is imported as kit.models, from src
     if not marked and not package and _is_package(folder):
         folder = os.path.dirname(folder)
     return Root(folder, package)
-
-
-def _marked(directory: str) -> str | None:
-    """The nearest folder with a marker, from a folder upwards."""
-    candidate = directory
-    while not _has_marker(candidate):
-        parent = os.path.dirname(candidate)
-        if parent == candidate:
-            return None
-        candidate = parent
-    return candidate
 
 
 def _has_marker(directory: str) -> bool:

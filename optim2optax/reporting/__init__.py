@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Protocol, cast
 
 from optim2optax.reporting.report import Report
 
 FORMATS = ("text", "json", "github", "sarif")
 
 
-class Renderer(Protocol):
-    def __call__(self, report: Report, *, colour: bool) -> str: ...
-
-
 def render(report: Report, output_format: str, *, colour: bool) -> str:
     """The text of a report in one of FORMATS, with a final newline unless it is empty."""
     module = importlib.import_module(f"optim2optax.reporting.{output_format}")
-    return cast(Renderer, module.render)(report, colour=colour)
+    return str(module.render(report, colour=colour))
 
 
 __all__ = ["FORMATS", "Report", "render"]

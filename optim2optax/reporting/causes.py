@@ -102,12 +102,11 @@ def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
 def escapes(report: Report) -> Iterable[Entry]:
     """Where optimizers that migrate go out of view, an entry for each thing that they go to."""
     found: dict[Reason, Entry] = {}
-    for result in report.results:
-        for site in result.hints:
-            if site.code == ESCAPE:
-                reason = Reason(ESCAPE, site.status, site.message, None)
-                entry = found.setdefault(reason, Entry(reason))
-                entry.sites.append((result.path, site))
+    for result, site in report.hints:
+        if site.code == ESCAPE:
+            reason = Reason(ESCAPE, site.status, site.message, None)
+            entry = found.setdefault(reason, Entry(reason))
+            entry.sites.append((result.path, site))
     return found.values()
 
 

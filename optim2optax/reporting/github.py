@@ -28,24 +28,24 @@ class WorkflowCommand(NamedTuple):
     message: str
 
     def __str__(self) -> str:
+        escaped = {key: _escaped(value) for key, value in self.properties.items()}
         described = ",".join(
-            f"{key}={_escaped_property(value)}"
-            for key, value in self.properties.items()
+            f"{key}={value.replace(':', '%3A').replace(',', '%2C')}"
+            for key, value in escaped.items()
         )
         return f"::{self.kind} {described}::{_escaped(self.message)}"
 
 
 def render(report: Report, *, colour: bool) -> str:
-    annotations = sorted(_annotations(report), key=_is_consequence)
+    # an error has no title
+    annotations = sorted(
+        _annotations(report),
+        key=lambda one: one.properties.get("title") in CONSEQUENCES,
+    )
     shown: list[str] = []
     for kind in KINDS:
         shown += _bounded(kind, [found for found in annotations if found.kind == kind])
     return "".join(f"{line}\n" for line in shown)
-
-
-def _is_consequence(annotation: WorkflowCommand) -> bool:
-    # an error has no title
-    return annotation.properties.get("title") in CONSEQUENCES
 
 
 def _bounded(kind: str, annotations: Sequence[WorkflowCommand]) -> list[str]:
@@ -106,7 +106,3 @@ def _position(site: Site) -> dict[str, str]:
 def _escaped(text: str) -> str:
     # % first: the other escapes begin with it
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escaped_property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

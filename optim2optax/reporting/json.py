@@ -14,20 +14,16 @@ VERSION = 1
 
 def render(report: Report, *, colour: bool) -> str:
     files = [
-        _file(result, report) for result in report.results if _is_worth_mention(result)
-    ]
-    described = {"version": VERSION, "summary": report.summary, "files": files}
-    return json.dumps(described, indent=2) + "\n"
-
-
-def _is_worth_mention(result: FileResult) -> bool:
-    return bool(
-        result.changed
+        _file(result, report)
+        for result in report.results
+        if result.changed
         or result.error
         or result.sites
         or result.unused_suppressions
         or result.hints
-    )
+    ]
+    described = {"version": VERSION, "summary": report.summary, "files": files}
+    return json.dumps(described, indent=2) + "\n"
 
 
 def _file(result: FileResult, report: Report) -> dict[str, Any]:

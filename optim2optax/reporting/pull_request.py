@@ -135,7 +135,7 @@ def _proof(
         case = proofs.get(one)
         if case is None or case.comparison is None:
             continue
-        verdict = case.outcome.value.replace("_", " ")
+        verdict = case.outcome.words
         figures = (str(case.comparison.steps), f"{case.comparison.error:.1e}")
         rows.append((f"{path}:{one.line} {markdown_cell(one.name)}", verdict, *figures))
     yield from _table(("Optimizer", "Verdict", "Steps", "Error over movement"), rows)

@@ -31,6 +31,12 @@ class Report:
             for site in result.sites:
                 yield result, site
 
+    @property
+    def hints(self) -> Iterator[tuple[FileResult, Site]]:
+        for result in self.results:
+            for site in result.hints:
+                yield result, site
+
     @staticmethod
     def of(result: FileResult, status: Status) -> int:
         """The number of sites of one file that have a status."""

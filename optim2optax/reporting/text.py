@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 import click
 
-from codemods.model import FileResult, Site
+from codemods.model import FileResult
 from optim2optax.reporting.causes import (
     DEPENDENCIES,
     ESCAPE,
@@ -214,26 +213,20 @@ def _partly(report: Report) -> Iterator[str]:
 
 def _removed(report: Report) -> Iterator[str]:
     """Other removed names without a replacement, and unknown names, with the files."""
-    removed = [(result.path, site) for result, site in report.sites if _is_left(site)]
+    removed = [
+        (result.path, site)
+        for result, site in report.sites
+        if site.code == REMOVED and site.status == "unresolved"
+    ]
     yield from _by_name(REMOVED, removed)
     yield from _by_name(UNKNOWN, _hints_of(report, UNKNOWN))
 
 
-def _all_hints(report: Report) -> Iterator[tuple[str, Site]]:
-    for result in report.results:
-        for site in result.hints:
-            yield result.path, site
+def _hints_of(report: Report, code: str) -> Sites:
+    return [(result.path, site) for result, site in report.hints if site.code == code]
 
 
-def _hints_of(report: Report, code: str) -> Iterator[tuple[str, Site]]:
-    return (found for found in _all_hints(report) if found[1].code == code)
-
-
-def _is_left(site: Site) -> bool:
-    return site.code == REMOVED and site.status == "unresolved"
-
-
-def _by_name(code: str, sites: Iterable[tuple[str, Site]]) -> Iterator[str]:
+def _by_name(code: str, sites: Sites) -> Iterator[str]:
     """Names, the commonest first, with the files that use them."""
     found: dict[tuple[str, str | None], list[str]] = {}
     for path, site in sites:
@@ -258,11 +251,11 @@ def _hints(report: Report) -> Iterator[str]:
 
     They are those in the files that optimizers can get to: other files are not read.
     """
-    for _, site in islice(_hints_of(report, MODELS), 1):
+    for _, site in _hints_of(report, MODELS)[:1]:
         # The models are written for flax.nn, which …
         yield f"{site.message.removesuffix('.')}: {site.remedy}"
     apart = (UNKNOWN, ESCAPE, MODELS, *DEPENDENCIES)
-    hints = [site for _, site in _all_hints(report) if not site.code.startswith(apart)]
+    hints = [site for _, site in report.hints if not site.code.startswith(apart)]
     # --modernize resolves the hints without a remedy
     renamed = [site.before for site in hints if not site.remedy]
     # `jax.ops.index_update` was removed.
@@ -288,15 +281,15 @@ def _dependencies(report: Report) -> Iterator[str]:
     outdated: list[str] = []
     places: list[str] = []
     by_hand: list[str] = []
-    for path, site in _all_hints(report):
+    for result, site in report.hints:
         if not site.code.startswith(DEPENDENCIES):
             continue
         if site.remedy:
-            by_hand.append(path)
+            by_hand.append(result.path)
         else:
             # flax==0.3.4, without its quotes; optax and Python have no such text
             requirement = site.before.strip("'\"")
-            places.append(path)
+            places.append(result.path)
             outdated.append(ADDED.get(site.code, requirement))
     if outdated:
         yield (

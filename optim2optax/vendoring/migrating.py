@@ -118,7 +118,11 @@ def _migrated_with_copy(
         unneeded = copy.if_unneeded(finished, root, files)
         if unneeded is not None:
             by_path[unneeded.path] = unneeded
-    kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
+    kept = [
+        by_path.get(source.path)
+        or FileResult(source.path, source.content, source.content)
+        for source in sources
+    ]
     new_copies = sorted({*places.values()} - existing)
     files_of_copies = (_new_files(place, content) for place in new_copies)
     return [*kept, *modules, *chain.from_iterable(files_of_copies)]
@@ -140,14 +144,10 @@ def _folders(root: Root, sources: Iterable[Source], content: Content) -> set[str
     return folders
 
 
-def _unchanged(source: Source) -> FileResult:
-    return FileResult(source.path, source.content, source.content)
-
-
 def _new_files(place: str, content: Content) -> Iterator[FileResult]:
     """The files of a new copy, from the wheel of Flax."""
     from optim2optax.legacy_wheel import find_wheel
 
-    wheel = find_wheel(release=content.release)
+    wheel = find_wheel(content.release)
     for name, text in content.files(wheel).items():
         yield FileResult(f"{place}/{name}", b"", text, kind="new")

@@ -16,6 +16,7 @@ from optim2optax.project import (
     UnreadableError,
     find_files,
     read_file,
+    upwards,
 )
 from optim2optax.vendoring.content import Content
 
@@ -106,17 +107,8 @@ def packages_around(root: Root, files: Iterable[Found]) -> list[str]:
 
 def _around(root: str, folders: Collection[str]) -> set[str]:
     """Some folders and those around them, up to the root of the project."""
-    return {outer for folder in folders for outer in _up_to(root, folder)}
-
-
-def _up_to(root: str, folder: str) -> Iterator[str]:
-    while folder.startswith(root):
-        yield folder
-        outer = os.path.dirname(folder)
-        # the root of the disk is its own parent
-        if folder in (root, outer):
-            return
-        folder = outer
+    around = (outer for folder in folders for outer in upwards(folder))
+    return {outer for outer in around if outer.startswith(root)}
 
 
 def _is_copy(folder: str, content: Content) -> bool:

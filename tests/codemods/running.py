@@ -33,7 +33,7 @@ def outcome(files: Mapping[str, str], folder: Path, wheel: Path | None = None) -
         with (
             warnings.catch_warnings(),
             precise(),
-            nullcontext() if wheel is None else legacy_flax(wheel),
+            nullcontext() if wheel is None else legacy_flax(),
         ):
             warnings.simplefilter("ignore", DeprecationWarning)
             found = importlib.import_module("main").run(parameters(), gradients())

@@ -81,5 +81,5 @@ def test_every_promise_is_kept_for_changed_programs(
 @given(content=programs())
 def test_it_trains_alike(style: Style, legacy_wheel: Path, content: bytes) -> None:
     result = migrated(content, Options(style=style, rename=style == "train-state"))
-    with legacy_flax(legacy_wheel), precise():
+    with legacy_flax(), precise():
         assert_alike(outcome(content), outcome(result.after))

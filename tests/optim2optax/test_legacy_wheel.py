@@ -66,13 +66,6 @@ def test_the_environment_variable_goes_before_the_cache(
     assert not cache.exists()
 
 
-def test_an_argument_goes_before_the_environment_variable(
-    cache: Path, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(WHEEL_VARIABLE, str(cache / "nowhere.whl"))
-    assert find_wheel(legacy_wheel) == legacy_wheel.resolve()
-
-
 @pytest.mark.parametrize(
     "message", ["No module named pip", "ERROR: No matching distribution found", ""]
 )
@@ -97,7 +90,7 @@ def test_what_pip_brings_is_checked_before_it_is_kept(
     assert not list(cache.iterdir())
 
 
-@pytest.mark.parametrize("given", ["argument", "variable", "cache"])
+@pytest.mark.parametrize("given", ["variable", "cache"])
 def test_a_changed_wheel_is_refused_wherever_it_comes_from(
     cache: Path, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
@@ -107,12 +100,15 @@ def test_a_changed_wheel_is_refused_wherever_it_comes_from(
     if given == "variable":
         monkeypatch.setenv(WHEEL_VARIABLE, str(changed))
     with pytest.raises(LegacyWheelError, match="not the published wheel"):
-        find_wheel(changed if given == "argument" else None)
+        find_wheel()
 
 
-def test_a_wheel_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_wheel_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(WHEEL_VARIABLE, str(tmp_path / "nowhere.whl"))
     with pytest.raises(LegacyWheelError, match=r"nowhere\.whl"):
-        find_wheel(tmp_path / "nowhere.whl")
+        find_wheel()
 
 
 def test_a_cache_folder_that_cannot_be_made_is_named(cache: Path) -> None:

@@ -21,7 +21,6 @@ from optim2optax.parity.command.updates import (
     of_optimizers,
 )
 from optim2optax.parity.judging.comparison import (
-    NOT_COMPARED,
     OPEN_LOOP,
     Comparison,
     Verdict,
@@ -37,13 +36,7 @@ def with_states(found: Comparison, runs: Runs) -> Comparison:
     for kind, updates in of_optimizers(runs.old).items():
         if found.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
             return found
-        state = _states_compared(kind, updates, runs)
-        if state is None:
-            found = replace(found, remarks=(*found.remarks, NOT_COMPARED))
-        elif state.verdict is Verdict.NOTHING_PROVEN:
-            found = replace(found, remarks=(*found.remarks, *state.remarks))
-        else:
-            found = merged(found, state)
+        found = merged(found, _states_compared(kind, updates, runs))
     return found
 
 

@@ -59,14 +59,13 @@ def compare_updates(
     compared = [
         _compare(updates, after[kind], gate) for kind, updates in before.items()
     ]
-    different = [found for found in compared if found.first_difference is not None]
-    if different:
-        return min(different, key=_step_of_difference)
-    return _worst_with_notes(compared)
-
-
-def _step_of_difference(found: Comparison) -> int:
-    return found.first_difference.step if found.first_difference else 0
+    # the first of those that differ first
+    different = {
+        found.first_difference.step: found
+        for found in reversed(compared)
+        if found.first_difference is not None
+    }
+    return different[min(different)] if different else _worst_with_notes(compared)
 
 
 def _worst_with_notes(compared: Sequence[Comparison]) -> Comparison:

@@ -62,13 +62,11 @@ def compare_left_behind(
                 Verdict.DIFFERENT, error, 1, first_difference=first, gate=gate
             )
         worst = max(worst, error)
-    notes = [_on_unsteady(unsteady)] if unsteady else []
-    if len(unsteady) == len(old):
-        return Comparison(
-            Verdict.NOTHING_PROVEN, worst, 1, remarks=tuple(notes), gate=gate
-        )
+    notes = (_on_unsteady(unsteady),) if unsteady else ()
     verdict = Verdict.EQUIVALENT if worst else Verdict.IDENTICAL
-    return Comparison(verdict, worst, 1, remarks=tuple(notes), gate=gate)
+    if len(unsteady) == len(old):
+        verdict = Verdict.NOTHING_PROVEN
+    return Comparison(verdict, worst, 1, remarks=notes, gate=gate)
 
 
 def _on_unsteady(places: Sequence[str]) -> str:

@@ -34,40 +34,29 @@ LeftBehind: TypeAlias = Mapping[str, Left]
 """Numbers and texts by their places, such as `metrics.json: loss/3`."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to compare.
-
-    These are files, by the patterns of their paths, and lines of standard output, by regular
-    expressions.
-    """
-
-    files: Sequence[str] = ()
-    lines: Sequence[str] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.files or self.lines)
-
-
-NOTHING = Wanted()
-
-
-def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> LeftBehind:
+def left_behind(
+    folder: Path,
+    output: str,
+    since: int,
+    files: Sequence[str] = (),
+    lines: Sequence[str] = (),
+) -> LeftBehind:
     """What a run left behind.
 
     Args:
         folder: where the command ran.
         output: what it wrote to standard output.
         since: when it began, in nanoseconds; files that are older are not its own.
-        wanted: what to look for.
+        files: patterns of their paths.
+        lines: regular expressions of lines of standard output.
 
     Raises:
         LookupError: if a pattern has no file, or an expression no line; the message says which.
     """
     found: dict[str, Left] = {}
-    for pattern in wanted.files:
+    for pattern in files:
         found.update(_of_files(pattern, folder, since))
-    for expression in wanted.lines:
+    for expression in lines:
         found.update(_of_lines(expression, output))
     return found
 

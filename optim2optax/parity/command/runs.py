@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from optim2optax.parity.command.outputs import NOTHING, Wanted, left_behind
+from optim2optax.parity.command.outputs import left_behind
 from optim2optax.parity.command.side import Role, Side
 from optim2optax.parity.command.updates import Recording, recording_of
 from optim2optax.parity.running.processes import NOT_FOUND, end_of, run_whole, watched
@@ -50,14 +50,15 @@ class RunOptions:
     `timeout` is how many seconds a side may take; with None, the old side has no limit, and the new
     one may take PATIENCE times as long as the old one took. `links` is what is not copied but
     linked, such as data that git ignores. The old side runs under `legacy_python`, an interpreter
-    with an old Flax, or else that of this process. `wanted` are files and lines that the command
-    writes, to be compared as well.
+    with an old Flax, or else that of this process. `files` and `lines` are what the command writes
+    and prints, to be compared as well: patterns of paths, and regular expressions.
     """
 
     timeout: float | None = None
     links: Sequence[Path] = ()
     legacy_python: Path | None = None
-    wanted: Wanted = NOTHING
+    files: Sequence[str] = ()
+    lines: Sequence[str] = ()
 
 
 USUAL = RunOptions()
@@ -195,11 +196,11 @@ class Runs:
         try:
             # Without lines to compare, the output may be long and is not read.
             printed = ""
-            if self.options.wanted.lines:
+            files, lines = self.options.files, self.options.lines
+            if lines:
                 printed = output.read_text(encoding="utf-8", errors="replace")
-            return replace(
-                found, left=left_behind(folder, printed, since, self.options.wanted)
-            )
+            left = left_behind(folder, printed, since, files, lines)
+            return replace(found, left=left)
         except (LookupError, ValueError) as error:
             raise CommandError(f"the {side.name} side {error}") from error
 

@@ -109,7 +109,8 @@ def _compared(runs: Runs) -> Comparison:
 def _with_left_behind(found: Comparison, runs: Runs) -> Comparison:
     """The comparison, with that of files and lines, which needs a further run of the old side."""
     # A difference of updates explains any difference of files.
-    if not runs.options.wanted or found.verdict is Verdict.DIFFERENT:
+    is_wanted = runs.options.files or runs.options.lines
+    if not is_wanted or found.verdict is Verdict.DIFFERENT:
         return found
     again = None if runs.again is None else runs.again.left
     gate = CLOSED_LOOP_GATE if runs.wide else FLOAT32_GATE

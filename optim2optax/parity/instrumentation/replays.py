@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,6 @@ from optim2optax.parity.recording.methods import unrecorded
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part
 from optim2optax.parity.replaying import correspondence, replayed
-
-if TYPE_CHECKING:
-    pass
-
 
 Parts: TypeAlias = Mapping[Part, NDArray[Any]]
 

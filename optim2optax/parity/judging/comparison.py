@@ -16,12 +16,18 @@ There rounding feeds back, to about 4e-9 in 200 steps.
 
 
 class Verdict(str, Enum):
-    """The result of a comparison."""
+    """The result of a case; a comparison has one of these but COULD_NOT_RUN."""
 
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
+    COULD_NOT_RUN = "could_not_run"
     NOTHING_PROVEN = "nothing_proven"
+
+    @property
+    def words(self) -> str:
+        """The verdict as people read it."""
+        return self.value.replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -87,15 +93,10 @@ class Comparison:
     gate: float = REPLAY_GATE
 
     def __str__(self) -> str:
-        # different after 120 steps: error over movement 2.1e-03; first at step 3, …
-        verdict = self.verdict.value.replace("_", " ")
-        line = (
-            f"{verdict} after {self.steps} steps: error over movement {self.error:.1e}"
-        )
-        if self.drift is not None:
-            line += f", float32 drift {self.drift:.1e}"
+        # different after 120 steps, error over movement 2.1e-03; first at step 3, …
+        line = f"{self.verdict.words} after {figures(self)}"
         if self.first_difference is not None:
-            line += f"; first at {self.first_difference}"
+            line += f"; {place(self.first_difference)}"
         return "\n".join((line, *self.remarks))
 
 
@@ -103,8 +104,10 @@ SEVERITY = (
     Verdict.IDENTICAL,
     Verdict.EQUIVALENT,
     Verdict.NOTHING_PROVEN,
+    Verdict.COULD_NOT_RUN,
     Verdict.DIFFERENT,
 )
+"""The verdicts, first those that pass."""
 
 
 def severity(comparison: Comparison) -> tuple[int, float]:
@@ -172,8 +175,11 @@ NOT_COMPARED = "The state of the optimizer was not compared."
 ALIKE = "The parameters agree; what the optimizer keeps beside them does not."
 
 
-def merged(comparison: Comparison, found: Comparison) -> Comparison:
-    """The comparison of the parameters, with that of the states added to it."""
+def merged(comparison: Comparison, found: Comparison | None) -> Comparison:
+    """The comparison of the parameters, with that of the states, if there is one, added to it."""
+    if found is None or found.verdict is Verdict.NOTHING_PROVEN:
+        remarks = found.remarks if found else (NOT_COMPARED,)
+        return replace(comparison, remarks=(*comparison.remarks, *remarks))
     if found.verdict is Verdict.DIFFERENT:
         return replace(found, remarks=(ALIKE,))
     # Identical as a whole are only identical parameters with an identical state.

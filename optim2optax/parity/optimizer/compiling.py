@@ -26,12 +26,6 @@ To split a small function for several threads takes longer than it saves.
 EXACT = {**FAST, "xla_cpu_use_fusion_emitters": True}
 """Options that distinguish identical from equivalent, whatever XLA_FLAGS say."""
 
-QUICK = {**FAST, "xla_cpu_use_fusion_emitters": False}
-"""A third of the time, but the same operations may round otherwise on two sides.
-
-That distinguishes neither identical from equivalent, nor finds what overflows in float32.
-"""
-
 KEPT = 4
 """The number of functions that are kept by the objects that they are made of.
 
@@ -44,7 +38,6 @@ _kept: list[tuple[tuple[Any, ...], Any, Callable[..., PyTree]]] = []
 
 def compiled_once(
     key: tuple[Any, ...],
-    quick: bool,
     function: Callable[..., PyTree],
     *arguments: PyTree,
 ) -> Callable[..., PyTree]:
@@ -52,7 +45,6 @@ def compiled_once(
 
     Args:
         key: the objects that identify the function; the same objects mean the same function.
-        quick: whether rounding does not matter.
         function: what is compiled.
         arguments: trees of arrays; only their shapes and types matter.
     """
@@ -62,9 +54,7 @@ def compiled_once(
         is_same = len(known) == len(key) and all(map(operator.is_, known, key))
         if is_same and shapes == types:
             return earlier
-    compiled: Callable[..., PyTree] = _compiled(
-        jax.jit(function).lower(*arguments), quick
-    )
+    compiled: Callable[..., PyTree] = _compiled(jax.jit(function).lower(*arguments))
     _kept.append((key, types, compiled))
     del _kept[:-KEPT]
     return compiled
@@ -74,12 +64,12 @@ def _type(leaf: Any) -> tuple[Any, Any]:
     return jax.numpy.shape(leaf), jax.numpy.result_type(leaf)
 
 
-def _compiled(lowered: Any, quick: bool) -> Any:
+def _compiled(lowered: Any) -> Any:
     # The options are those of the CPU.
     if jax.default_backend() != "cpu":
         return lowered.compile()
     try:
-        return lowered.compile(QUICK if quick else EXACT)
+        return lowered.compile(EXACT)
     except jax.errors.JaxRuntimeError:
         # A version of XLA may not have the option.
         return lowered.compile(FAST)

@@ -26,7 +26,7 @@ from optim2optax.parity.optimizer.coverage import (
     sizes,
 )
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
-from optim2optax.parity.optimizer.mistakes import likely_mistake
+from optim2optax.parity.optimizer.mistakes import mistakes
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.probed import compare_probed
 from optim2optax.parity.optimizer.same_function import replay
@@ -151,15 +151,13 @@ def with_link(
             return False
         for scale in (USUAL, TINY):
             gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-            start, after, found = replay(
-                new, other, params, gradients, rates, quick=True
-            )
+            start, after, found = replay(new, other, params, gradients, rates)
             if not _agree(_movement(start, after), _movement(start, found)):
                 return False
         return True
 
     link = _link(movements)
-    cause = likely_mistake(emitted, agrees)
+    cause = next((words for words, one in mistakes(emitted) if agrees(one)), None)
     if cause is None and link == "rate":
         cause = f"each update is {_ratio(*movements(USUAL)):.4g} times as large"
     named = replace(first, link=link, cause=cause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from importlib import import_module
 from itertools import chain
@@ -91,7 +92,8 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
             )
         given = {*sampled.values, SCHEDULE, TRAVERSAL.__name__}
         given.update(names_defined(sampled.supports))
-        if unknown := first_outside(sampled.optax, {*KNOWN_MODULES, *given}):
+        tree = ast.parse(sampled.optax, mode="eval")
+        if unknown := first_outside(tree, {*KNOWN_MODULES, *given}):
             raise UnevaluableError(
                 f"the new code needs `{unknown}`, of which the old definition says nothing; "
                 "a scenario can run the program itself"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -249,19 +249,3 @@ def _set_rate(links: Links, schedule: ast.expr) -> None:
 
 def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
-
-
-Agrees = Callable[[EmittedOptimizer], bool]
-
-
-def likely_mistake(emitted: EmittedOptimizer, agrees: Agrees) -> str | None:
-    """The first known mistake with which an optimizer is the new one, in words.
-
-    Args:
-      emitted: the old and the new source text.
-      agrees: whether an optimizer moves parameters as the new one does.
-    """
-    for words, wrong in mistakes(emitted):
-        if agrees(wrong):
-            return words
-    return None

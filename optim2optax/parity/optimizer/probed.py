@@ -77,9 +77,7 @@ def compare_probed(
         further.append((params_around(sizes, seed), FEW_STEPS))
     for few, number in further:
         gradients = recorded_gradients(few, number, seed)
-        trees = replay(
-            old, new, few, gradients, rates_of(overrides, number), quick=True
-        )
+        trees = replay(old, new, few, gradients, rates_of(overrides, number))
         start, before, after = map(leaves_by_path, trees)
         other = judge(before, after, start)
         if other.verdict is Verdict.DIFFERENT:

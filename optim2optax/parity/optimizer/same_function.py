@@ -38,7 +38,7 @@ def compare_transformations(
     steps: int = 120,
     seed: int = 0,
     params: PyTree = None,
-    overrides: Callable[[int], ArrayLike] | ArrayLike | None = None,
+    overrides: Callable[[int], ArrayLike] | None = None,
 ) -> Comparison:
     """Replay the same gradients into two optimizers, and judge whether they are the same function.
 
@@ -49,8 +49,8 @@ def compare_transformations(
         seed: of the probe parameters and the gradients.
         params: parameters to probe with instead of `probe_params`.
         overrides: the learning rate given to each `apply_gradient`, as a function of the step
-            from 0 or as an array. A transformation gets it as its injected hyperparameter; one
-            that has none is taken to have a schedule of its own.
+            from 0. A transformation gets it as its injected hyperparameter; one that has none is
+            taken to have a schedule of its own.
 
     Returns:
         The comparison. It is "identical" only if no bit differs, neither in float64 nor in the
@@ -89,22 +89,13 @@ def compare_transformations(
 
 
 def rates_of(
-    overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int
+    overrides: Callable[[int], ArrayLike] | None, steps: int
 ) -> NDArray[np.float64] | None:
     """The learning rate of each step as an array, if there are overrides."""
     if overrides is None:
         return None
     with precise():
-        if callable(overrides):
-            rates = np.asarray([overrides(step) for step in range(steps)], np.float64)
-        else:
-            rates = np.asarray(overrides, np.float64)
-    if rates.shape != (steps,):
-        raise ValueError(
-            f"overrides must give one learning rate for each of {steps} steps, "
-            f"not an array of {rates.shape}"
-        )
-    return rates
+        return np.asarray([overrides(step) for step in range(steps)], np.float64)
 
 
 def _side(optimizer: Any) -> Side:
@@ -159,7 +150,6 @@ def replay(
     gradients: PyTree,
     rates: Any = None,
     wide: bool = True,
-    quick: bool = False,
 ) -> tuple[PyTree, PyTree, PyTree]:
     """Let both sides take the same steps.
 
@@ -170,7 +160,6 @@ def replay(
         gradients: a tree like `params`, whose leaves have a leading axis of steps.
         rates: the learning rate of each step, or None.
         wide: compute in float64; else in float32.
-        quick: compile in less time, though the same operations may round otherwise on each side.
 
     Returns:
         The start, and the parameters of either side, stacked over steps.
@@ -191,6 +180,6 @@ def replay(
     with precise(wide):
         start = jax.tree_util.tree_map(starting, params)
         inputs = jax.tree_util.tree_map(alike, start, gradients)
-        compiled = compiled_once((old, new, wide), quick, run, start, inputs, rates)
+        compiled = compiled_once((old, new, wide), run, start, inputs, rates)
         before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after

@@ -47,24 +47,24 @@ def starts_outside(node: ast.AST, known: Container[str]) -> bool:
     return not hasattr(builtins, root.id)
 
 
-def first_outside(text: str, known: Container[str]) -> str | None:
-    """The first attribute, item or call in an expression that starts at a name of the program.
-
-    Names that the expression binds itself are none of the program.
-    """
-    tree = ast.parse(text, mode="eval")
-    bound: set[str] = set()
+def bound_in(tree: ast.AST) -> Iterator[str]:
+    """The names that an expression, or a function, binds itself."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound.add(node.id)
+            yield node.arg
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def first_outside(tree: ast.AST, known: Iterable[str]) -> str | None:
+    """The first name, attribute or item in an expression that starts at a name of the program."""
+    inside = {*known, *bound_in(tree)}
     for node in ast.walk(tree):
         is_chain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
-        if is_chain and starts_outside(node, known):
-            root = root_of(node)
-            if isinstance(root, ast.Name) and root.id not in bound:
-                return ast.unparse(node)
+        if is_chain and starts_outside(node, inside):
+            return ast.unparse(node)
     return None
 
 
@@ -215,27 +215,13 @@ class _Sampler:
                 call.func = self._predicate(call.func)
                 return node
         # lambda path, _: "kernel" in path
-        if not self._unknown(node):
+        if first_outside(node, self.free) is None:
             return node
         # Each group of a MultiOptimizer gets another word, so that none is empty.
         taken = self.text + "".join(self.named.values())
         word = next((word for word in WORDS if word not in taken), WORDS[-1])
         text = f"lambda path, _: path.endswith({word!r})"
         return self._placeholder(node, eval(text), text)
-
-    def _unknown(self, node: ast.expr) -> bool:
-        """Whether an expression has names of the program."""
-        bound: set[str] = set()
-        names: set[str] = set()
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.arg):
-                bound.add(inner.arg)
-            elif isinstance(inner, ast.Name):
-                names.add(inner.id)
-                if isinstance(inner.ctx, ast.Store):
-                    bound.add(inner.id)
-        others = names - bound - self.free
-        return any(not hasattr(builtins, name) for name in others)
 
     def number(self, node: ast.expr, value: float) -> ast.expr:
         """A placeholder for a number, whose value is about this one."""

@@ -14,10 +14,16 @@ from codemods.optimizers import optimizers
 from optim2optax.parity.optimizer.sampling import (
     KNOWN_MODULES,
     Exchange,
+    bound_in,
     constructor,
     starts_outside,
 )
-from optim2optax.parity.optimizer.texts import Counterpart, supports_of, syntax_trees
+from optim2optax.parity.optimizer.texts import (
+    Counterpart,
+    names_defined,
+    supports_of,
+    syntax_trees,
+)
 
 MOST = 16
 """The most combinations of choices; beyond that, each choice is made by itself."""
@@ -99,19 +105,10 @@ class _Reader:
 
     def __init__(self, tree: ast.AST, emitted: EmittedOptimizer) -> None:
         self.tree = tree
-        self.bound: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.arg):
-                self.bound.add(node.arg)
-            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                self.bound.add(node.id)
-        self.known = {*KNOWN_MODULES}
+        self.bound = {*bound_in(tree)}
+        self.known = {*KNOWN_MODULES, *names_defined(supports_of(emitted))}
         if emitted.schedule:
             self.known.add(ast.unparse(ast.parse(emitted.schedule)))
-        for source in supports_of(emitted):
-            for node in ast.walk(ast.parse(source)):
-                if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                    self.known.add(node.name)
 
     def choices(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """Each expression of the program that a branch depends on."""

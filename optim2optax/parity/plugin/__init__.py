@@ -14,9 +14,6 @@ import pytest
 
 from optim2optax.parity import what_is_missing
 
-FORMATS = ("json", "markdown", "html")
-"""The formats of reports, each of which has an option for its file."""
-
 GIVEN_ONCE = (
     (
         "before",
@@ -27,7 +24,6 @@ GIVEN_ONCE = (
     ("save", "FILE", "keep what the old side of scenarios yields"),
     ("against", "FILE", "compare scenarios with what was kept, not with old code"),
     ("command", "JSON", "a training command as a list of words"),
-    *((name, "PATH", f"write a report as {name}") for name in FORMATS),
 )
 GIVEN_OFTEN = (
     ("link", "PATH", "what is linked, not copied"),

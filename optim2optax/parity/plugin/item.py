@@ -52,7 +52,10 @@ class ParityItem(pytest.Item):
             remarks.append(
                 f"The new side was the tree around commit {now}, with what was not committed."
             )
-        return repetition([*options, *words], remarks)
+        return TEMPLATE.format(
+            comments="".join(f"# {' '.join(line.split())}\n" for line in remarks),
+            words="".join(f"    {word!r},\n" for word in (*options, *words)),
+        )
 
     def _common_options(self) -> dict[str, list[Any]]:
         """The options of this run that matter to every case, each with its value, or with None."""
@@ -109,18 +112,6 @@ arguments = [
 {words}]
 sys.exit(subprocess.call([sys.executable, "-m", "optim2optax", "parity", *arguments]))
 """
-
-
-def repetition(arguments: Sequence[str], remarks: Sequence[str]) -> str:
-    """A script that runs a scenario or a command again.
-
-    Args:
-        arguments: of `optim2optax parity`, in the folder where it was run.
-        remarks: lines on the two sides, which become comments of the script.
-    """
-    comments = "".join(f"# {' '.join(line.split())}\n" for line in remarks)
-    words = "".join(f"    {word!r},\n" for word in arguments)
-    return TEMPLATE.format(comments=comments, words=words)
 
 
 def as_words(options: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -15,7 +15,6 @@ from optim2optax.parity.plugin.project import SCENARIO, project_of
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer
     from optim2optax.parity.reports.result import Case
-    from optim2optax.parity.scenario.baseline import Baseline
 
 
 class OptimizerFile(pytest.File):
@@ -63,14 +62,6 @@ BEFORE, AFTER = "before.py", "after.py"
 VARIANTS = "after_*.py"
 NOTEBOOK = ".ipynb"
 
-BASELINES: pytest.StashKey[dict[str, Baseline]] = pytest.StashKey()
-
-
-def baselines_of(config: pytest.Config) -> dict[str, Baseline]:
-    """What the old sides of scenarios yielded in this session, by the names of their cases."""
-    return config.stash.setdefault(BASELINES, {})
-
-
 RUN = re.compile(r"^def run\(", re.MULTILINE)
 
 
@@ -105,7 +96,7 @@ class ScenarioItem(ParityItem):
         They are `before.py` and `after.py` beside the scenario, or the module that it names, old
         and new. Notebooks may take the place of these two.
         """
-        from optim2optax.parity.cases import baseline_case, scenario_case
+        from optim2optax.parity.cases import scenario_case
         from optim2optax.parity.reports.result import Case
         from optim2optax.parity.scenario.driving import module_of
 
@@ -119,22 +110,24 @@ class ScenarioItem(ParityItem):
         if self.after is not None:
             name = f"{name} ({self.after.stem.removeprefix('after_')})"
         before, after = self._sides(module)
-        if against := self.config.getoption("--parity-against"):
-            return baseline_case(name, Path(against), self.path, after)
-        case = scenario_case(name, self.path, before, after, self.legacy_python)
+        given = self.config.getoption("--parity-against")
+        against = Path(given) if given else None
+        case = scenario_case(
+            name, self.path, before, after, self.legacy_python, against
+        )
         if self.config.getoption("--parity-save") and case.comparison is not None:
             self._save(name, before)
         return case
 
     def _save(self, name: str, before: Path) -> None:
         """Keep what the old side yields, for the file of baselines."""
-        from optim2optax.parity.cases import as_modules
+        from optim2optax.parity.cases import as_module
         from optim2optax.parity.scenario.scenario import baseline_of
 
         # The old side runs once more, as the comparison does not have its values.
-        with as_modules(before, before) as (old, _):
+        with as_module(before) as old:
             baseline = baseline_of(self.path, old, self.legacy_python)
-        baselines_of(self.config)[name] = baseline
+        project_of(self.config).baselines[name] = baseline
 
     def repetition(self) -> str:
         """The scenario again; where it has several new sides, with this one."""
@@ -181,7 +174,6 @@ class CommandItem(ParityItem):
     def run(self) -> Case:
         """Run it on both trees."""
         from optim2optax.parity.cases import command_case
-        from optim2optax.parity.command.outputs import Wanted
         from optim2optax.parity.command.runs import RunOptions
 
         option = self.config.getoption
@@ -189,7 +181,8 @@ class CommandItem(ParityItem):
             option("--parity-timeout"),
             [Path(link) for link in option("--parity-link")],
             self.legacy_python,
-            Wanted(option("--parity-compare"), option("--parity-lines")),
+            option("--parity-compare"),
+            option("--parity-lines"),
         )
         before, folder = option("--parity-before"), self.config.invocation_params.dir
         return command_case(self.name, self.command, before, Path(folder), options)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from codemods.model import EmittedOptimizer, FileResult
+    from optim2optax.parity.scenario.baseline import Baseline
 
 
 SCENARIO = "scenario.py"
@@ -22,11 +23,13 @@ SCENARIO = "scenario.py"
 class Project:
     """The files that a session collects, old and new.
 
-    Each answer is found when it is first asked for, and stays.
+    Each answer is found when it is first asked for, and stays. `baselines` are what the old sides
+    of scenarios yielded, by the names of their cases.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self.baselines: dict[str, Baseline] = {}
 
     @cached_property
     def emitted(self) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from optim2optax.parity.plugin import FORMATS
 from optim2optax.parity.plugin.item import ParityItem
 from optim2optax.parity.plugin.levels import (
     CommandItem,
     OptimizerFile,
     ScenarioFile,
-    baselines_of,
     is_scenario,
     optimizer_items,
 )
@@ -120,34 +117,6 @@ class ParitySession:
         if packed is not None:
             self.cases.append(pickle.loads(packed))
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the reports and baselines.
-
-        Workers do not, and of several processes only the first does.
-        """
-        if (
-            hasattr(self.config, "workerinput")
-            or not self.cases
-            or not is_first_process()
-        ):
-            return
-        from optim2optax.parity import reports
-        from optim2optax.parity.scenario.baseline import save_baselines
-        from optim2optax.project.replacing import replacing
-
-        to_save = self.config.getoption("--parity-save")
-        baselines = baselines_of(self.config)
-        if to_save and baselines:
-            with _writing(to_save) as path:
-                save_baselines(path, baselines)
-        report = self.report()
-        for name in FORMATS:
-            given = self.config.getoption(f"--parity-{name}")
-            if given:
-                render: Any = getattr(reports, f"render_{name}")
-                with _writing(given) as path, replacing(path) as file:
-                    file.write(render(report).encode())
-
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> None:
@@ -161,11 +130,11 @@ class ParitySession:
             )
 
     def report(self) -> Report:
-        """All cases that ran, by their levels, and then by their names."""
-        from optim2optax.parity.reports.result import Report, environment
+        """All cases that ran."""
+        from optim2optax.parity.reports.result import Report, environment, urgency
 
-        cases = sorted(self.cases, key=lambda case: (case.level, case.name))
-        return Report(tuple(cases), environment(self.config.getoption("--parity-seed")))
+        cases = tuple(sorted(self.cases, key=urgency))
+        return Report(cases, environment(self.config.getoption("--parity-seed")))
 
 
 class NoTests(pytest.File):
@@ -181,17 +150,3 @@ def is_first_process() -> bool:
     import jax
 
     return jax.process_index() == 0
-
-
-FAILED = 2
-"""The exit code of a run that did not do what it was asked for."""
-
-
-@contextmanager
-def _writing(path: str) -> Iterator[Path]:
-    """End the run with exit code 2 if the file at a path cannot be written."""
-    try:
-        yield Path(path)
-    except OSError as error:
-        reason = f"{path} cannot be written: {error.strerror}"
-        pytest.exit(reason, returncode=FAILED)

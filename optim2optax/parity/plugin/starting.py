@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,23 +14,28 @@ import click
 import pytest
 
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.parity.plugin.session import FAILED, NAME, ParitySession
+from optim2optax.parity import reports
+from optim2optax.parity.plugin.session import NAME, ParitySession, is_first_process
 from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
+from optim2optax.parity.scenario.baseline import as_bytes
 from optim2optax.project.replacing import replacing
 from optim2optax.workers import safe_path
 
 UNWANTED = ("cacheprovider", "warnings", "hypothesispytest")
 """Plugins of pytest that leave files, warn of the user's code, or import much without use."""
 
-OPTIONS = {"junit": "--junitxml"}
-"""The options for reports that pytest itself writes."""
+FAILED = 2
+"""The exit code of a run that did not do what it was asked for."""
+
+JUNIT = "junit"
+"""The report that pytest itself writes."""
 
 
 def run(
     paths: Sequence[str],
     options: Sequence[str],
     jobs: int,
-    reports: Mapping[str, Path | None],
+    files: Mapping[str, Path | None],
     expression: str | None,
     before: str | None,
     against: Path | None,
@@ -41,7 +46,7 @@ def run(
         paths: files and folders.
         options: of the plugin.
         jobs: the number of processes.
-        reports: where to write them, by their formats.
+        files: where to write reports, by their formats, and the baselines to `save`.
         expression: which cases run, as pytest reads it.
         before: the old tree, which is among the options already.
         against: likewise the baseline in its place.
@@ -58,26 +63,32 @@ def run(
     listener = Listener()
     with _temporary_folder() as folder:
         arguments = _arguments(folder, options, jobs, expression)
-        # pytest writes them into the folder, so that a report that is there stays if it fails.
-        wanted = {name: path for name, path in reports.items() if path is not None}
-        for name in wanted:
-            option = OPTIONS.get(name, f"--parity-{name}")
-            arguments.append(f"{option}={folder / name}")
+        wanted = {name: path for name, path in files.items() if path is not None}
+        if JUNIT in wanted:
+            arguments.append(f"--junitxml={folder / JUNIT}")
         # the user's options are for the user's tests
         os.environ.pop("PYTEST_ADDOPTS", None)
         with safe_path():
             # with only a command, there is no file to collect
-            pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
-        listener.errors += _hand_over(folder, wanted)
+            status = pytest.main(
+                [*arguments, *(paths or [str(folder)])], plugins=[listener]
+            )
+        if wanted and is_first_process():
+            listener.errors += _written(folder, listener.parity, wanted)
     for reason in listener.errors:
         click.echo(f"error: {reason}", err=True)
     if listener.errors:
         return FAILED
-    if listener.nothing_found:
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         return _nothing_compared(expression, before, against)
-    if listener.nothing_ran:
+    parity = listener.parity
+    if parity is not None and not parity.cases:
         click.echo("error: no case ran, so nothing is proven", err=True)
-    return listener.exit_code
+        return FAILED
+    # A session that was interrupted, or that pytest itself ended, has no result.
+    if parity is None or status > pytest.ExitCode.TESTS_FAILED:
+        return FAILED
+    return parity.report().exit_code
 
 
 def _arguments(
@@ -153,32 +164,39 @@ def _temporary_folder() -> Iterator[Path]:
                 os.environ["TMPDIR"] = before
 
 
-def _hand_over(folder: Path, reports: Mapping[str, Path]) -> Iterator[str]:
-    """Put the reports at their paths, and give the errors of those that cannot be written."""
-    for name, path in reports.items():
-        written = folder / name
-        if not written.exists():
-            continue
+def _written(
+    folder: Path, parity: ParitySession | None, wanted: Mapping[str, Path]
+) -> Iterator[str]:
+    """Write what there is to report, and give the errors of what cannot be written."""
+    contents: dict[str, Callable[[], bytes]] = {}
+    if (folder / JUNIT).exists():
+        contents[JUNIT] = (folder / JUNIT).read_bytes
+    if parity is not None and parity.cases:
+        report, baselines = parity.report(), parity.project.baselines
+        contents["json"] = lambda: reports.render_json(report).encode()
+        contents["markdown"] = lambda: reports.render_markdown(report).encode()
+        contents["html"] = lambda: reports.render_html(report).encode()
+        if baselines:
+            contents["save"] = lambda: as_bytes(baselines)
+    for name, path in wanted.items():
         try:
-            with replacing(path) as file:
-                file.write(written.read_bytes())
+            if name in contents:
+                with replacing(path) as file:
+                    file.write(contents[name]())
         except OSError as error:
             yield f"{path} cannot be written: {error.strerror}"
 
 
 class Listener:
-    """Keeps how a session ended.
-
-    That is the exit code of its report, or 2 if pytest itself failed; whether there was nothing to
-    compare; and errors.
-    """
-
-    exit_code = FAILED
-    nothing_found = False
-    nothing_ran = False
+    """Keeps the plugin of a session, which has the cases, and errors."""
 
     def __init__(self) -> None:
+        self.parity: ParitySession | None = None
         self.errors: list[str] = []
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Take the plugin that the session has."""
+        self.parity = session.config.pluginmanager.get_plugin(NAME)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep why something could not be collected; of the session, pytest itself says it."""
@@ -203,16 +221,3 @@ class Listener:
         """
         if excinfo.type is KeyboardInterrupt:
             raise KeyboardInterrupt
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Take the exit code from the cases that ran."""
-        parity = session.config.pluginmanager.get_plugin(NAME)
-        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            self.nothing_found = True
-        if not isinstance(parity, ParitySession):
-            return
-        self.nothing_ran = not parity.cases
-        # A session that was interrupted, or that pytest itself ended, has no result.
-        if parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
-            self.exit_code = FAILED if self.errors else parity.report().exit_code

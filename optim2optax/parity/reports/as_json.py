@@ -10,6 +10,7 @@ from typing import Any
 from optim2optax.parity.reports.result import Case, Report
 
 VERSION = 1
+FIGURES = ("error", "drift", "gate", "steps")
 
 
 def render_json(report: Report) -> str:
@@ -37,10 +38,7 @@ def _case(case: Case) -> dict[str, Any]:
         "name": case.name,
         "level": case.level,
         "verdict": case.outcome.value,
-        "error": None if comparison is None else comparison.error,
-        "drift": None if comparison is None else comparison.drift,
-        "gate": None if comparison is None else comparison.gate,
-        "steps": None if comparison is None else comparison.steps,
+        **{name: getattr(comparison, name, None) for name in FIGURES},
         "remarks": [] if comparison is None else list(comparison.remarks),
         "reason": case.reason,
         "first_difference": None if difference is None else asdict(difference),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import jinja2
 
 from optim2optax.parity.judging.comparison import REPLAY_GATE, in_words, place
-from optim2optax.parity.reports.result import Report, words
+from optim2optax.parity.reports.result import Report
 from optim2optax.plots import plot
 
 
@@ -17,22 +16,16 @@ def render_html(report: Report) -> str:
 
     These are its verdict, sources, error over steps, leaves, and script.
     """
-    return _template().render(
-        report=report,
-        words=words,
-        in_words=in_words,
-        place=place,
-        plot=plot,
-        gate=REPLAY_GATE,
-    )
-
-
-@cache
-def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2")
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        in_words=in_words,
+        place=place,
+        plot=plot,
+        gate=REPLAY_GATE,
+    )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import html
-import re
 from itertools import accumulate
-from typing import NamedTuple
 
-from optim2optax.parity.judging.comparison import place
-from optim2optax.parity.reports.result import Case, Outcome, Report, words
+from optim2optax.parity.judging.comparison import Verdict, place
+from optim2optax.parity.reports.result import Case, Report
+from optim2optax.wording import escaped, markdown_cell
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""
 
+LEFT_OUT = (
+    "\nFor length, the rest is left out here: --html and --json have all of it.\n"
+)
+
 SIGNS = {
-    Outcome.IDENTICAL: "✅",
-    Outcome.EQUIVALENT: "✅",
-    Outcome.DIFFERENT: "❌",
-    Outcome.COULD_NOT_RUN: "⚠️",
-    Outcome.NOTHING_PROVEN: "⚠️",
+    Verdict.IDENTICAL: "✅",
+    Verdict.EQUIVALENT: "✅",
+    Verdict.DIFFERENT: "❌",
+    Verdict.COULD_NOT_RUN: "⚠️",
+    Verdict.NOTHING_PROVEN: "⚠️",
 }
 
 
@@ -27,38 +29,22 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
 
     Args:
         report: what was found.
-        limit: how many UTF-8 bytes there may be. The rest is left out, and a last sentence says of
-            how many cases.
+        limit: how many UTF-8 bytes there may be. The rest is left out, and a last sentence says so.
     """
-    cases = report.cases
-    parts: list[Part] = [Part(_head(report))]
-    parts += [Part(_row(case), number) for number, case in enumerate(cases)]
-    parts.append(Part("\n"))
-    for number, case in enumerate(cases):
-        if not case.passes:
-            parts.append(Part(_details(case), number))
-    ends = list(accumulate(len(part.text.encode()) for part in parts))
+    failing = [case for case in report.cases if not case.passes]
+    parts = [_head(report), *map(_row, report.cases), "\n", *map(_details, failing)]
+    ends = list(accumulate(len(part.encode()) for part in parts))
     if ends[-1] <= limit:
-        return "".join(part.text for part in parts)
-    # The parts that fit, from the first one on, and then the sentence on the others.
-    sentence = _left_out(len(cases), len(cases))
-    room = limit - len(sentence.encode())
-    kept = sum(end <= room for end in ends)
-    cut = {part.case for part in parts[kept:] if part.case is not None}
-    text = "".join(part.text for part in parts[:kept])
-    return text + _left_out(len(cut), len(cases))
-
-
-class Part(NamedTuple):
-    """A part of the report, and the number of its case, if it is of one."""
-
-    text: str
-    case: int | None = None
+        return "".join(parts)
+    room = limit - len(LEFT_OUT.encode())
+    return "".join(parts[: sum(end <= room for end in ends)]) + LEFT_OUT
 
 
 def _head(report: Report) -> str:
     found = report.environment
-    devices = f"{found.device_count} × {_cell(found.device_kind)} ({found.platform})"
+    devices = (
+        f"{found.device_count} × {markdown_cell(found.device_kind)} ({found.platform})"
+    )
     return (
         "## Parity of flax.optim and optax\n\n"
         f"{report.totals}\n\n"
@@ -70,7 +56,7 @@ def _head(report: Report) -> str:
 
 def _row(case: Case) -> str:
     sign = SIGNS[case.outcome]
-    cells = (sign, _cell(case.name), words(case.outcome), *case.cells)
+    cells = (sign, markdown_cell(case.name), case.outcome.words, *case.cells)
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -81,7 +67,7 @@ def _details(case: Case) -> str:
     parts: list[str] = []
     if difference:
         text = place(difference)
-        parts.append(f"{_cell(text[0].upper() + text[1:])}.\n")
+        parts.append(f"{markdown_cell(text[0].upper() + text[1:])}.\n")
     if reason:
         parts.append(f"{_block(reason)}\n")
     sources = (
@@ -93,18 +79,8 @@ def _details(case: Case) -> str:
         if source:
             parts.append(f"{title}:\n\n{_block(source, 'python')}\n")
     body = "\n".join(parts)
-    summary = f"{_escaped(case.name)}: {words(case.outcome)}"
+    summary = f"{escaped(case.name)}: {case.outcome.words}"
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n\n"
-
-
-def _cell(text: str) -> str:
-    """Text that means nothing to Markdown, in one line."""
-    return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", _escaped(text))
-
-
-def _escaped(text: str) -> str:
-    """Text that means nothing to HTML, in one line; in a summary, Markdown means nothing either."""
-    return html.escape(" ".join(text.split()), quote=False)
 
 
 def _block(text: str, language: str = "text") -> str:
@@ -114,10 +90,3 @@ def _block(text: str, language: str = "text") -> str:
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
-
-
-def _left_out(number: int, total: int) -> str:
-    return (
-        f"\nFor length, more are left out here: {number} of {total} cases, "
-        "in whole or in part.\n"
-    )

@@ -6,33 +6,13 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Literal
 
-from optim2optax.parity.judging.comparison import Comparison, gate
+from optim2optax import __version__
+from optim2optax.parity.judging.comparison import SEVERITY, Comparison, Verdict, gate
 
 Level = Literal["optimizer", "scenario", "command"]
-
-
-class Outcome(str, Enum):
-    """How a case ended: one of the four verdicts, or none."""
-
-    IDENTICAL = "identical"
-    EQUIVALENT = "equivalent"
-    DIFFERENT = "different"
-    COULD_NOT_RUN = "could_not_run"
-    NOTHING_PROVEN = "nothing_proven"
-
-
-def words(outcome: Outcome) -> str:
-    """An outcome as people read it."""
-    return outcome.value.replace("_", " ")
-
-
-PASSING = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
-URGENCY = (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN)
-"""The outcomes that a report begins with, in this order, ahead of all that pass."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +34,8 @@ class Case:
     reproduction: str = ""
 
     @property
-    def outcome(self) -> Outcome:
-        if self.comparison is None:
-            return Outcome.COULD_NOT_RUN
-        return Outcome(self.comparison.verdict.value)
+    def outcome(self) -> Verdict:
+        return self.comparison.verdict if self.comparison else Verdict.COULD_NOT_RUN
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -71,7 +49,7 @@ class Case:
     @property
     def passes(self) -> bool:
         """Whether it is identical or equivalent."""
-        return self.outcome in PASSING
+        return self.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -105,20 +83,17 @@ class Environment:
 
 @dataclass(frozen=True)
 class Report:
-    """All cases of a run: those that do not pass first, then in order."""
+    """All cases of a run; in order of `urgency`, those that do not pass come first."""
 
     cases: tuple[Case, ...]
     environment: Environment
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cases", tuple(sorted(self.cases, key=_urgency)))
 
     @property
     def summary(self) -> dict[str, int]:
         """The number of cases of each outcome."""
         return {
             outcome.value: sum(case.outcome is outcome for case in self.cases)
-            for outcome in Outcome
+            for outcome in Verdict
         }
 
     @property
@@ -126,7 +101,7 @@ class Report:
         """The summary in words."""
         # 12 identical, 3 equivalent, 0 different, …
         return ", ".join(
-            f"{number} {words(Outcome(name))}" for name, number in self.summary.items()
+            f"{number} {Verdict(name).words}" for name, number in self.summary.items()
         )
 
     @property
@@ -139,16 +114,18 @@ class Report:
         # No case at all is an error in how parity was called.
         outcomes = {case.outcome for case in self.cases}
         # A run that proves less than it was asked for is no success, even beside a difference.
-        if not outcomes or outcomes & {Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN}:
+        if not outcomes or outcomes & {Verdict.COULD_NOT_RUN, Verdict.NOTHING_PROVEN}:
             return 2
-        return 1 if Outcome.DIFFERENT in outcomes else 0
+        return 1 if Verdict.DIFFERENT in outcomes else 0
 
 
-def _urgency(case: Case) -> int:
-    return len(URGENCY) if case.passes else URGENCY.index(case.outcome)
+def urgency(case: Case) -> tuple[int, str, str]:
+    """The order of cases in a report; all that pass are equal, and go by level and name."""
+    severity = 0 if case.passes else SEVERITY.index(case.outcome)
+    return -severity, case.level, case.name
 
 
-PACKAGES = ("optim2optax", "jax", "jaxlib", "flax", "optax", "numpy")
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
 def environment(seed: int) -> Environment:
@@ -162,16 +139,10 @@ def environment(seed: int) -> Environment:
         device_count=jax.device_count(),
         versions={
             "python": platform.python_version(),
-            **{name: _version(name) for name in PACKAGES},
+            "optim2optax": __version__,
+            **{name: version(name) for name in PACKAGES},
         },
         seed=seed,
         matmul_precision="highest",
         xla_flags=os.environ.get("XLA_FLAGS", ""),
     )
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"

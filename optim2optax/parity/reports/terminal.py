@@ -7,23 +7,17 @@ from itertools import chain
 
 import click
 
-from optim2optax.parity.judging.comparison import figures, place
-from optim2optax.parity.reports.result import (
-    Case,
-    Environment,
-    Outcome,
-    Report,
-    words,
-)
+from optim2optax.parity.judging.comparison import Verdict, figures, place
+from optim2optax.parity.reports.result import Case, Environment, Report
 
 COLORS = {
-    Outcome.IDENTICAL: "green",
-    Outcome.EQUIVALENT: "green",
-    Outcome.DIFFERENT: "red",
-    Outcome.COULD_NOT_RUN: "yellow",
-    Outcome.NOTHING_PROVEN: "yellow",
+    Verdict.IDENTICAL: "green",
+    Verdict.EQUIVALENT: "green",
+    Verdict.DIFFERENT: "red",
+    Verdict.COULD_NOT_RUN: "yellow",
+    Verdict.NOTHING_PROVEN: "yellow",
 }
-WIDTH = max(len(outcome.value) for outcome in Outcome)
+WIDTH = max(len(outcome.value) for outcome in Verdict)
 
 
 def render_text(report: Report, color: bool = False) -> str:
@@ -39,7 +33,7 @@ def render_text(report: Report, color: bool = False) -> str:
 
 def _case(case: Case) -> list[str]:
     """The lines of a case: its verdict with figures, and below it where it differs and remarks."""
-    text = f"{words(case.outcome):<{WIDTH}}"
+    text = f"{case.outcome.words:<{WIDTH}}"
     verdict = click.style(text, fg=COLORS[case.outcome], bold=True)
     head = f"{verdict}  {case.name}"
     comparison = case.comparison
@@ -50,7 +44,7 @@ def _case(case: Case) -> list[str]:
     if comparison.first_difference is not None:
         below.append(place(comparison.first_difference))
     # Where nothing is proven, the remark is the message itself.
-    prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
+    prefix = "" if case.outcome is Verdict.NOTHING_PROVEN else "note: "
     below += [f"{prefix}{line}" for line in case.remarks]
     return [f"{head}  {measured}", *_indented(below)]
 

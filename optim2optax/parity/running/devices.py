@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import click
+
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 REMEDIES = {
     "cpu": "`pip install jax`",
@@ -15,7 +17,7 @@ REMEDIES = {
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 
 
-class PlatformError(RuntimeError):
+class PlatformError(click.UsageError):
     """JAX finds no device of the chosen platform; the message says why, and what to do."""
 
 

@@ -9,6 +9,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
+from optim2optax.wording import last_line
+
 REQUIREMENTS = ("flax==0.5.3", "jax==0.4.13", "jaxlib==0.4.13", "numpy<2", "scipy<1.13")
 VERSIONS = ("3.11", "3.10", "3.9", "3.8")
 WORKER = Path(__file__).with_name("worker.py")
@@ -22,11 +26,11 @@ PROBE = (
 )
 
 
-class LegacyEnvironmentError(RuntimeError):
+class LegacyEnvironmentError(click.UsageError):
     """There is no interpreter with the old Flax; the message says why, and what to do."""
 
 
-def create_legacy_environment(directory: Path, python: str | None = None) -> Path:
+def create_legacy_environment(directory: Path, python: Path | None = None) -> Path:
     """Make a virtual environment with Flax 0.5.3 and JAX 0.4.13.
 
     In it, `flax.training.checkpoints` works.
@@ -53,7 +57,7 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
             f"{directory} is not empty, and no environment for the old side. Name another folder."
         )
     base = python or find_python()
-    _run([base, "-m", "venv", str(directory)], "make a virtual environment")
+    _run([str(base), "-m", "venv", str(directory)], "make a virtual environment")
     if not _is_installed_by_uv(interpreter):
         install = [str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
         _run(install, f"install {', '.join(REQUIREMENTS)}")
@@ -113,18 +117,13 @@ def check_legacy_python(python: Path) -> dict[str, str]:
             f"{python} cannot be run: {error.strerror}."
         ) from error
     if done.returncode:
-        reason = _last_line(done.stderr)
+        reason = last_line(done.stderr)
         raise LegacyEnvironmentError(
             f"{python} has no flax.optim ({reason}). Make an environment that has it: "
             "optim2optax parity --create-legacy-env DIR"
         )
     versions: dict[str, str] = json.loads(done.stdout)
     return versions
-
-
-def _last_line(errors: str) -> str:
-    """The last line of what a program wrote to its stderr, such as the message of an exception."""
-    return (errors.strip().splitlines() or ["it said nothing"])[-1]
 
 
 def _done(words: list[str]) -> subprocess.CompletedProcess[str]:
@@ -140,7 +139,7 @@ def _run(words: list[str], what: str) -> None:
             f"could not {what}: {words[0]}: {error.strerror}"
         ) from error
     if done.returncode:
-        raise LegacyEnvironmentError(f"could not {what}: {_last_line(done.stderr)}")
+        raise LegacyEnvironmentError(f"could not {what}: {last_line(done.stderr)}")
 
 
 GFILE = '''"""The part of TensorFlow that Flax 0.5.3 takes to read and write checkpoints \

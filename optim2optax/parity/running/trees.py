@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from optim2optax.wording import last_line
+
 REPOSITORY = ".git"
 IGNORED = shutil.ignore_patterns(
     REPOSITORY,
@@ -45,7 +47,8 @@ def copy_before(
     done = git(root, "rev-parse", "--verify", f"{before}^{{commit}}")
     if done.returncode:
         raise TreeError(
-            f"{before} is neither a folder nor a revision of {root}: {reason_of(done)}"
+            f"{before} is neither a folder nor a revision of {root}: "
+            f"{last_line(done.stderr)}"
         )
     check_out(done.stdout.strip(), root, target)
     _link(root, target, links)
@@ -185,10 +188,8 @@ def share_head(root: Path, target: Path) -> None:
     git(target, "reset", "--quiet")
 
 
-def git(
-    folder: Path, *words: str, given: str | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, without hooks, and with a text to its standard input if given."""
+def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run git in a folder, without hooks."""
     # A pre-commit hook would else have git work on the repository of the commit.
     environment = {
         name: value for name, value in os.environ.items() if name not in ELSEWHERE
@@ -208,16 +209,9 @@ def git(
         capture_output=True,
         text=True,
         errors="replace",
-        input=given,
         env=environment,
         check=False,
     )
-
-
-def reason_of(done: subprocess.CompletedProcess[str]) -> str:
-    """The last line of what git wrote to its stderr."""
-    lines = done.stderr.strip().splitlines()
-    return lines[-1] if lines else "git said nothing"
 
 
 def check_out(commit: str, root: Path, target: Path) -> None:
@@ -230,7 +224,7 @@ def check_out(commit: str, root: Path, target: Path) -> None:
     done = git(target, "checkout", "--quiet", "--detach", commit)
     if done.returncode:
         raise TreeError(
-            f"git could not check out {commit} of {root}: {reason_of(done)}"
+            f"git could not check out {commit} of {root}: {last_line(done.stderr)}"
         )
     for path, within in _submodules(target, commit):
         submodule = root / path
@@ -251,27 +245,13 @@ def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:
 
 def _share_repository(root: Path, target: Path) -> None:
     """Make a repository that reads the objects of another, and has its branches and tags."""
-    git(target, "init", "--quiet")
     place = target / REPOSITORY
-    info = place / "objects" / "info"
-    info.mkdir(exist_ok=True)
-    objects = _git_path(root, "objects")
-    (info / "alternates").write_text(f"{objects}\n")
-    # A shallow clone lacks the parents of its oldest commits; git must know which.
-    shallow = _git_path(root, "shallow")
-    if shallow.exists():
-        shutil.copy(shallow, place / "shallow")
+    git(target, "clone", "--quiet", "--mirror", "--shared", str(root), str(place))
+    git(target, "config", "core.bare", "false")
+    # The program pushes nothing into the user's repository.
+    git(target, "config", "--remove-section", "remote.origin")
     # The objects of Git LFS are no objects of git.
-    large = _git_path(root, "lfs")
+    done = git(root, "rev-parse", "--git-path", "lfs")
+    large = (root / done.stdout.strip()).resolve()
     if large.exists():
         (place / "lfs").symlink_to(large)
-    # Each line is a command of `git update-ref`.
-    form = "--format=create %(refname) %(objectname)"
-    refs = git(root, "for-each-ref", form, "refs/heads", "refs/tags").stdout
-    git(target, "update-ref", "--stdin", given=refs)
-
-
-def _git_path(root: Path, name: str) -> Path:
-    """A path within a repository; a worktree has it in the repository that it is of."""
-    done = git(root, "rev-parse", "--git-path", name)
-    return (root / done.stdout.strip()).resolve()

@@ -6,6 +6,7 @@ compared.
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Mapping
@@ -19,18 +20,13 @@ from numpy.typing import NDArray
 from optim2optax.parity.running.devices import flags_for_old_xla
 from optim2optax.parity.running.interpreter import WORKER
 from optim2optax.parity.running.processes import end_of, run_whole, watched
-from optim2optax.project.replacing import replacing
 
 CASES = "cases"
 REPLAY = "replay"
 
 
 class BaselineError(ValueError):
-    """A file that is no baseline, or has no such scenario; the message says which."""
-
-
-class LegacyRunError(RuntimeError):
-    """The old side failed under the other interpreter; the message ends with its traceback."""
+    """A file is no baseline, or has no such scenario, or an old side failed elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +40,17 @@ class Baseline:
     replay: bool
 
 
-def save_baselines(path: Path, baselines: Mapping[str, Baseline]) -> None:
-    """Write baselines, by the names of their cases, to an .npz file. Raises OSError."""
+def as_bytes(baselines: Mapping[str, Baseline]) -> bytes:
+    """Baselines, by the names of their cases, as the content of an .npz file."""
     arrays: dict[str, Any] = {CASES: np.asarray(list(baselines))}
     for number, baseline in enumerate(baselines.values()):
         arrays[f"{number}/{REPLAY}"] = np.asarray(baseline.replay)
         for step, leaves in enumerate(baseline.values):
             for leaf, values in leaves.items():
                 arrays[f"{number}/{step}/{leaf}"] = values
-    # A file that is there already stays if writing fails.
-    with replacing(path) as file:
-        np.savez_compressed(file, **arrays)
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
 def load_baseline(path: Path, case: str) -> Baseline:
@@ -79,7 +75,7 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
     """Run the old side of a scenario under another interpreter.
 
     Raises:
-        LegacyRunError: if it failed there.
+        BaselineError: if it failed there; the message ends with its traceback.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
@@ -88,7 +84,7 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
         code, errors = run_whole(words, environment=environment)
         if code:
             last = end_of(errors)
-            raise LegacyRunError(f"the old side failed under {python}:\n{last}")
+            raise BaselineError(f"the old side failed under {python}:\n{last}")
         with np.load(out) as arrays:
             return _read(arrays)
 

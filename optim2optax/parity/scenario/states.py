@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from optim2optax.checkpoints.state_dict_places import Path
 from optim2optax.parity.judging.comparison import (
-    NOT_COMPARED,
     REPLAY_GATE,
     Comparison,
     Verdict,
@@ -125,10 +124,8 @@ def with_states(
     if is_settled or not new.first:
         return comparison
     closed_loop = comparison.gate != REPLAY_GATE
-    found = judge_states(_corresponding(old, new), closed_loop, evidence)
     # Two custom transformations have no places that are known to correspond.
-    if found is None:
-        return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
+    found = judge_states(_corresponding(old, new), closed_loop, evidence)
     return merged(comparison, found)
 
 

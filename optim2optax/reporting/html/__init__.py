@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from inspect import cleandoc
@@ -17,7 +18,7 @@ from codemods.model import EmittedOptimizer, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.plots import plot
-from optim2optax.reporting.causes import ESCAPE, NOTE, Entry, Sites, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, Sites, entries, escapes
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report
@@ -47,8 +48,8 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
     """
     found = [*entries(report, told_elsewhere="")]
     hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
-    for result in report.results:
-        for site in (one for one in result.hints if one.code != ESCAPE):
+    for result, site in report.hints:
+        if site.code != ESCAPE:
             key = site.code, site.message, site.remedy or ""
             hints[key].append((result.path, site))
     lines = _linked_lines(report)
@@ -66,7 +67,11 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
         report=report,
         lines=lines,
         files={result.path: f"f{i}" for i, result in enumerate(report.results)},
-        left=sorted((one for one in found if one.reason.code != NOTE), key=_worth),
+        # what frees most sites for each place that is changed comes first
+        left=sorted(
+            (one for one in found if one.reason.code != NOTE),
+            key=lambda one: -len(one.waiting) / len(one.sites),
+        ),
         warnings=[*escapes(report), *(one for one in found if one.reason.code == NOTE)],
         hints=hints,
         groups=_groups(report),
@@ -84,20 +89,14 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
     )
 
 
-def _worth(entry: Entry) -> float:
-    """First comes what frees most sites for each place that is changed."""
-    return -len(entry.waiting) / len(entry.sites)
-
-
 def _linked_lines(report: Report) -> Mapping[str, set[int]]:
     """The lines of each file that the page has links to."""
     found: dict[str, set[int]] = {result.path: set() for result in report.results}
-    for result in report.results:
-        for site in (*result.sites, *result.hints):
-            found[result.path].add(site.line)
-            for place in (site.cause, *site.way):
-                if place is not None and place.path in found:
-                    found[place.path].add(place.line)
+    for result, site in (*report.sites, *report.hints):
+        found[result.path].add(site.line)
+        for place in (site.cause, *site.way):
+            if place is not None and place.path in found:
+                found[place.path].add(place.line)
     return found
 
 
@@ -122,11 +121,9 @@ def _figures(found: Comparison) -> str:
 
 def _prose(text: str) -> Markup:
     """A text with what is in backquotes as code."""
-    parts = [escape(part) for part in text.split("`")]
-    # an odd number of backquotes: the last one stands for itself
-    if len(parts) % 2 == 0:
-        last = parts.pop()
-        parts[-1] = Markup("`").join((parts[-1], last))
-    for index in range(1, len(parts), 2):
-        parts[index] = Markup("<code>{}</code>").format(parts[index])
-    return Markup().join(parts)
+    code = Markup("<code>{}</code>")
+    # every second part is what is between two backquotes
+    parts = enumerate(re.split("`([^`]*)`", text))
+    return Markup().join(
+        code.format(part) if number % 2 else escape(part) for number, part in parts
+    )

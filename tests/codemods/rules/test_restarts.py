@@ -28,7 +28,7 @@ PROGRAMS = {
 def test_it_trains_as_before(program: str, legacy_wheel: Path) -> None:
     after = result_of(program).after
 
-    with legacy_flax(legacy_wheel), precise():
+    with legacy_flax(), precise():
         assert_alike(outcome(program.encode()), outcome(after))
 
 

@@ -23,7 +23,6 @@ from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError, converting
 from optim2optax.checkpoints.contents import contents
-from optim2optax.checkpoints.factories import Fresh
 from optim2optax.checkpoints.flax_msgpack import read
 from tests.optim2optax.checkpoints.test_carrying import new_state
 from tests.optim2optax.checkpoints.test_earlier_flax import FILES, GROUPS, parameters
@@ -166,7 +165,7 @@ def test_a_message_and_nothing_written_or_all_of_it(
     whole = (tmp_path / "whole").read_bytes()
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
-    monkeypatch.setattr(converting, "thought_of", lambda _: Fresh(state, {}))
+    monkeypatch.setattr(converting, "thought_of", lambda _: (state, {}))
     numbers, said = random.Random(SEED), set()
     for _ in range(MANY):
         if damage == "flipped":

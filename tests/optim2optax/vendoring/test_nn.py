@@ -29,7 +29,7 @@ OTHER_NAMES = {"Module", "shared", "init_by_shape", "create", "activation"}
 @pytest.fixture(scope="module")
 def nn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The copy, imported; with random bits as old releases of JAX had them."""
-    files = NN_CONTENT.files(find_wheel(release=NN_RELEASE))
+    files = NN_CONTENT.files(find_wheel(NN_RELEASE))
     folder = tmp_path_factory.mktemp("copy")
     with jax.threefry_partitionable(False), imported(files, folder, NAME) as module:
         yield module
@@ -58,7 +58,7 @@ def test_params_are_made_within_jit_with_a_key_from_outside(nn: Any) -> None:
 
 
 def test_each_file_says_where_it_comes_from() -> None:
-    for name, content in NN_CONTENT.files(find_wheel(release=NN_RELEASE)).items():
+    for name, content in NN_CONTENT.files(find_wheel(NN_RELEASE)).items():
         text = content.decode()
         assert "\n#     http://www.apache.org/licenses/LICENSE-2.0\n" in text
         assert f"from Flax 0.3.6, flax/deprecated/nn/{name}; changed: " in text

@@ -61,5 +61,5 @@ def test_trains_alike(style: Style, legacy_wheel: Path) -> None:
     after = migrated(before, Options(style=style))
     assert "optax.chain(optax.scale(0.125), optax.sgd(0.1, momentum=0.9))" in after
     assert "tree_map(lambda g" not in after
-    with legacy_flax(legacy_wheel), precise():
+    with legacy_flax(), precise():
         assert_alike(outcome(program(before).encode()), outcome(after.encode()))

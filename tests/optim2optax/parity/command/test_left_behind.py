@@ -11,7 +11,7 @@ import pytest
 from flax import serialization
 
 from optim2optax.parity.command.left_behind import compare_left_behind
-from optim2optax.parity.command.outputs import LeftBehind, Wanted, left_behind
+from optim2optax.parity.command.outputs import LeftBehind, left_behind
 from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.command.verdict import FLOAT32_GATE
 from optim2optax.parity.judging.comparison import Verdict
@@ -33,7 +33,7 @@ accuracy = float(jnp.mean(optimizer.target["w"]))
 with open("metrics.json", "w") as file:
     json.dump({"accuracy": accuracy, "started": time.time_ns() % 1000003, "name": "run"}, file)
 """
-WANTED = Wanted(["*.json"], [r"loss [\d.]+ of"])
+WANTED = {"files": ["*.json"], "lines": [r"loss [\d.]+ of"]}
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -43,7 +43,7 @@ def test_a_wrong_metric(tmp_path: Path) -> None:
         tmp_path,
         PROGRAM,
         ("accuracy = float(", "accuracy = 1.000001 * float("),
-        wanted=WANTED,
+        **WANTED,
     )
     assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 12), found
     assert found.first_difference is not None
@@ -53,7 +53,7 @@ def test_a_wrong_metric(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("legacy_wheel")
 def test_what_rounding_explains_or_varies_is_no_difference(tmp_path: Path) -> None:
-    found = compared(tmp_path, PROGRAM, wanted=WANTED)
+    found = compared(tmp_path, PROGRAM, **WANTED)
     assert found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), found
     assert found.remarks[-1].startswith("metrics.json: started")
     assert (
@@ -64,12 +64,12 @@ def test_what_rounding_explains_or_varies_is_no_difference(tmp_path: Path) -> No
 @pytest.mark.usefixtures("legacy_wheel")
 def test_a_file_that_the_command_does_not_write(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"the old side writes no file train\.py"):
-        compared(tmp_path, PROGRAM, wanted=Wanted(["train.py"]))
+        compared(tmp_path, PROGRAM, files=["train.py"])
 
 
 def test_a_line_that_is_not_printed() -> None:
     with pytest.raises(LookupError, match="prints no line with accuracy"):
-        left_behind(Path(), "loss 0.1", 0, Wanted((), ["accuracy"]))
+        left_behind(Path(), "loss 0.1", 0, (), ["accuracy"])
 
 
 def write(folder: Path, value: float, word: str) -> None:
@@ -93,7 +93,7 @@ def left(folder: Path, value: float, word: str = "model") -> dict[str, LeftBehin
     """What is read of a file of each kind, by its name."""
     write(folder, value, word)
     return {
-        path.name: left_behind(folder, "", 0, Wanted([path.name]))
+        path.name: left_behind(folder, "", 0, [path.name])
         for path in sorted(folder.iterdir())
     }
 
@@ -121,7 +121,7 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
 
 
 def lines(*texts: str) -> LeftBehind:
-    return left_behind(Path(), "\n".join(texts), 0, Wanted((), ["loss"]))
+    return left_behind(Path(), "\n".join(texts), 0, (), ["loss"])
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_the_same_bits_are_identical() -> None:
         0.0,
         STEPS,
     )
-    assert str(comparison) == "identical after 20 steps: error over movement 0.0e+00"
+    assert str(comparison) == "identical after 20 steps, error over movement 0.0e+00"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
-from optim2optax.parity.reports.result import Outcome
+from optim2optax.parity.judging.comparison import Verdict
 from tests.codemods.optimizers.published import published
 from tests.thinned import thinned
 
@@ -85,7 +85,7 @@ def test_a_class_in_a_variable_is_compared_with_the_function_for_it() -> None:
 )
 def test_a_whole_program_is_proven(number: int) -> None:
     case = optimizer_case("case", emitted(PROGRAM)[number], steps=100, seed=1)
-    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+    assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT), case
 
 
 SCHEDULED = """
@@ -128,7 +128,7 @@ def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(
     for one in found:
         assert "inject" not in one.optax_expression
         case = optimizer_case("case", one, steps=100, seed=2)
-        assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+        assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT), case
 
 
 MASKED = """
@@ -178,7 +178,7 @@ def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(
     [whole] = [one for one in found if one.name == "MultiOptimizer"]
     assert "mask_by_path" in whole.optax_expression
     case = optimizer_case("case", whole, steps=100, seed=4)
-    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+    assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT), case
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
         f"optim.{name}(rate)"
     ]
     case = optimizer_case("case", whole, steps=100, seed=3)
-    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+    assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT), case
 
 
 def test_leaves_of_the_probe_are_in_one_group_each() -> None:
@@ -214,7 +214,7 @@ def test_leaves_of_the_probe_are_in_one_group_each() -> None:
         """)
     [whole] = [one for one in found if one.name == "MultiOptimizer"]
     case = optimizer_case("case", whole, steps=20, seed=0)
-    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+    assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT), case
 
 
 WRONG = {
@@ -233,7 +233,7 @@ WRONG = {
 def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
     case = optimizer_case("case", changed(old, new), steps=100, seed=0)
 
-    assert case.outcome is Outcome.DIFFERENT
+    assert case.outcome is Verdict.DIFFERENT
     assert case.comparison is not None
     assert case.comparison.first_difference is not None
     assert case.comparison.first_difference.link == link
@@ -320,7 +320,7 @@ MISTAKES = {
 def test_a_known_mistake_is_told(old: str, new: str) -> None:
     case = optimizer_case("case", changed(old, new), steps=100, seed=0)
 
-    assert case.outcome is Outcome.DIFFERENT
+    assert case.outcome is Verdict.DIFFERENT
     assert case.comparison is not None
     assert case.comparison.first_difference is not None
     told = case.comparison.first_difference.cause
@@ -361,7 +361,7 @@ def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
         """)
     case = optimizer_case("case", found, steps=100, seed=0)
 
-    assert case.outcome is Outcome.EQUIVALENT
+    assert case.outcome is Verdict.EQUIVALENT
     assert case.reason.startswith(
         "The old LAMB divides by zero on a leaf that never gets a gradient: unused/"
     )
@@ -371,7 +371,7 @@ def test_another_optimizer_that_divides_by_zero() -> None:
     found = changed("optim.Adam(0.1, eps=0.0)", "optax.adam(0.1, eps=0.0)")
     case = optimizer_case("case", found, steps=20, seed=0)
 
-    assert case.outcome is Outcome.EQUIVALENT
+    assert case.outcome is Verdict.EQUIVALENT
     assert any(
         "not finite on either side, so nothing is proven of these" in remark
         for remark in case.remarks
@@ -379,10 +379,10 @@ def test_another_optimizer_that_divides_by_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "expected"), [("0.1", Outcome.EQUIVALENT), ("0.101", Outcome.DIFFERENT)]
+    ("rate", "expected"), [("0.1", Verdict.EQUIVALENT), ("0.101", Verdict.DIFFERENT)]
 )
 def test_groups_by_paths_that_the_program_alone_has(
-    rate: str, expected: Outcome
+    rate: str, expected: Verdict
 ) -> None:
     """A predicate that fits no leaf of the probe would compare nothing."""
     [found, *_] = emitted("""
@@ -431,7 +431,7 @@ def test_each_group_has_leaves_of_its_own(
         )
     case = optimizer_case("case", found, steps=20, seed=0)
     assert case.outcome in (
-        {Outcome.DIFFERENT} if wrong else {Outcome.IDENTICAL, Outcome.EQUIVALENT}
+        {Verdict.DIFFERENT} if wrong else {Verdict.IDENTICAL, Verdict.EQUIVALENT}
     )
 
     exec(
@@ -454,7 +454,7 @@ UNEVALUABLE = {
 def test_what_cannot_be_evaluated_says_so(new: str, why: str) -> None:
     case = optimizer_case("case", changed("optim.Adam(0.1)", new), steps=100, seed=0)
 
-    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert case.outcome is Verdict.COULD_NOT_RUN
     assert why in case.reason
 
 
@@ -483,4 +483,4 @@ def test_a_reproduction_repeats_the_verdict(
     )
 
     assert capsys.readouterr().out.strip() == str(case.comparison)
-    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT)

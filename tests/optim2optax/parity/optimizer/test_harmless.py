@@ -9,8 +9,8 @@ import pytest
 
 from codemods import Source, migrate
 from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.optimizer.harmless import possible_effect
-from optim2optax.parity.reports.result import Outcome
 
 PROGRAM = """\
 import math
@@ -49,7 +49,7 @@ def test_what_could_act_is_named_and_not_run(
     found = migrate([Source("train.py", PROGRAM.format(argument).encode())])[0]
     (emitted,) = found.optimizers
     case = optimizer_case("case", emitted, 3, 0)
-    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert case.outcome is Verdict.COULD_NOT_RUN
     assert f"`{named}` is not evaluated" in case.reason
     assert "a scenario" in case.reason
     assert [*project.iterdir()] == []

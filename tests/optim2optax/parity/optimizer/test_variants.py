@@ -6,9 +6,10 @@ import pytest
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.optimizer.coverage import LONGEST, horizon, sizes
 from optim2optax.parity.optimizer.variants import MOST, variants
-from optim2optax.parity.reports.result import Case, Outcome
+from optim2optax.parity.reports.result import Case
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
@@ -106,7 +107,7 @@ OTHER = {
 )
 def test_a_difference_that_one_replay_does_not_show(old: str, new: str) -> None:
     found = case(old, new)
-    assert found.outcome is Outcome.DIFFERENT, found
+    assert found.outcome is Verdict.DIFFERENT, found
 
 
 SAME = {
@@ -125,7 +126,7 @@ SAME = {
 @pytest.mark.parametrize(("old", "new"), SAME.values(), ids=SAME)
 def test_the_same_function_in_every_way(old: str, new: str) -> None:
     found = case(old, new)
-    assert found.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), found
+    assert found.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT), found
 
 
 EXTREME = {
@@ -138,8 +139,8 @@ EXTREME = {
 @pytest.mark.parametrize(("old", "new"), EXTREME.items(), ids=EXTREME)
 def test_extreme_gradients_are_no_false_alarm(old: str, new: str) -> None:
     assert optimizer_case("case", emitted(old, new), 100, 0).outcome in (
-        Outcome.IDENTICAL,
-        Outcome.EQUIVALENT,
+        Verdict.IDENTICAL,
+        Verdict.EQUIVALENT,
     )
 
 

@@ -11,13 +11,13 @@ import pytest
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.pairing.counterpart import Pairing
-from optim2optax.parity.reports.result import Outcome
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 Now = Callable[..., tuple[EmittedOptimizer, ...]]
-SAME = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+SAME = (Verdict.IDENTICAL, Verdict.EQUIVALENT)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def now(tmp_path: Path) -> Now:
     return build
 
 
-def outcomes(found: tuple[EmittedOptimizer, ...]) -> list[Outcome]:
+def outcomes(found: tuple[EmittedOptimizer, ...]) -> list[Verdict]:
     cases = [optimizer_case(emitted.name, emitted, 12, 0) for emitted in found]
     return [case.outcome for case in cases]
 
@@ -75,7 +75,7 @@ def test_of_twins_each_is_compared_with_its_own(now: Now) -> None:
     found = now(TWINS, {DISC: DISC.replace("0.5", "0.6")})
     first, second = outcomes(found)
     assert first in SAME
-    assert second is Outcome.DIFFERENT
+    assert second is Verdict.DIFFERENT
 
 
 def test_of_twins_in_another_order_each_is_compared_with_its_own(now: Now) -> None:
@@ -105,7 +105,7 @@ def test_one_that_is_nobodys_says_so(now: Now) -> None:
     found = now(TWINS, {"    return gen": "    third = optax.sgd(lr)\n    return gen"})
     cases = [optimizer_case("case", emitted, 12, 0) for emitted in found]
     assert [case.outcome in SAME for case in cases] == [True, True, False]
-    assert cases[2].outcome is Outcome.COULD_NOT_RUN
+    assert cases[2].outcome is Verdict.COULD_NOT_RUN
     assert "no optimizer of the old tree" in cases[2].reason
 
 
@@ -113,7 +113,7 @@ def test_all_of_a_new_file_are_nobodys(tmp_path: Path) -> None:
     path = tmp_path / "more.py"
     path.write_text("import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n")
     [found] = Pairing(tmp_path, tmp_path, {}).of_new_file(path)
-    assert optimizer_case("case", found, 12, 0).outcome is Outcome.COULD_NOT_RUN
+    assert optimizer_case("case", found, 12, 0).outcome is Verdict.COULD_NOT_RUN
 
 
 BY_HAND = """
@@ -139,14 +139,14 @@ CREATED = "    return create_optimizer(params, config.learning_rate, config.mome
         ("additive_weight_decay(1e-4), optax.sgd(config.learning_rate, config.momentum)", SAME),
         (
             "additive_weight_decay(2e-4), optax.sgd(config.learning_rate, config.momentum)",
-            (Outcome.DIFFERENT,),
+            (Verdict.DIFFERENT,),
         ),
-        ("add_decayed_weights(1e-4), optax.sgd(config.learning_rate)", (Outcome.DIFFERENT,),),
+        ("add_decayed_weights(1e-4), optax.sgd(config.learning_rate)", (Verdict.DIFFERENT,),),
     ],
     ids=["as before, with a name of an old optax", "another decay", "no momentum"],
 )  # fmt: skip
 def test_parameters_are_what_the_calls_in_the_file_give(
-    now: Now, written: str, outcome: tuple[Outcome, ...]
+    now: Now, written: str, outcome: tuple[Verdict, ...]
 ) -> None:
     """As a person migrates: the function goes, and its arguments with it."""
     found = now(
@@ -173,7 +173,7 @@ def test_calls_that_are_not_alike_say_nothing_of_a_parameter(now: Now) -> None:
         },
     )
     case = optimizer_case("case", emitted, 12, 0)
-    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert case.outcome is Verdict.COULD_NOT_RUN
     assert "the new code needs `config.learning_rate`" in case.reason
 
 
@@ -218,7 +218,7 @@ CHANGED = {
 def test_what_the_new_tree_has_changed_is_what_runs(
     now: Now, changes: dict[str, str]
 ) -> None:
-    assert outcomes(now(GROUPS, changes)) == [Outcome.DIFFERENT]
+    assert outcomes(now(GROUPS, changes)) == [Verdict.DIFFERENT]
 
 
 ONE_NAME = """
@@ -240,7 +240,7 @@ def test_a_predicate_that_leaves_out_another_layer(
         ONE_NAME.replace("NAME", name),
         {f'"{name}" in path': f'"{layer}/{name}" in path'},
     )
-    assert outcomes(found) == [Outcome.DIFFERENT]
+    assert outcomes(found) == [Verdict.DIFFERENT]
 
 
 KEPT = {
@@ -274,7 +274,7 @@ def test_another_way_to_write_it_is_the_same_function(
 def test_what_another_file_of_the_new_tree_has_changed_is_what_runs(now: Now) -> None:
     program = GROUPS.replace("DECAY = 0.1", "from common import DECAY")
     assert outcomes(now(program, {}, common=("DECAY = 0.1\n", "DECAY = 0.2\n"))) == [
-        Outcome.DIFFERENT
+        Verdict.DIFFERENT
     ]
 
 
@@ -296,7 +296,7 @@ def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(
 ) -> None:
     [found] = now(SAMPLED, {"any(word in path": "all(word in path"})
     case = optimizer_case("case", found, 12, 0)
-    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert case.outcome is Verdict.COULD_NOT_RUN
 
 
 def test_a_helper_that_acts_is_not_run(now: Now, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_helper_that_acts_is_not_run(now: Now, tmp_path: Path) -> None:
         },
     )
     case = optimizer_case("case", found, 12, 0)
-    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert case.outcome is Verdict.COULD_NOT_RUN
     assert "`open` is not evaluated" in case.reason
     assert not trace.exists()
 
@@ -377,7 +377,7 @@ def test_a_reproduction_has_the_functions_of_both_sides(
         """
     [found] = now(program, {'return "kernel" in path': 'return "bias" in path'})
     case = optimizer_case("case", found, 12, 0)
-    assert case.outcome is Outcome.DIFFERENT
+    assert case.outcome is Verdict.DIFFERENT
     exec(
         compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
     )

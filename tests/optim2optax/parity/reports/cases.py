@@ -11,7 +11,7 @@ from optim2optax.parity.judging.comparison import (
     LeafError,
     Verdict,
 )
-from optim2optax.parity.reports.result import Case, Environment, Report
+from optim2optax.parity.reports.result import Case, Environment, Report, urgency
 
 HOSTILE = "a|b <script>alert(1)</script> `c` *d*"
 ENVIRONMENT = Environment(
@@ -94,4 +94,4 @@ def report() -> Report:
             reason="the old side ended with exit code 1:\nNo data <here>",
         ),
     )
-    return Report(cases, ENVIRONMENT)
+    return Report(tuple(sorted(cases, key=urgency)), ENVIRONMENT)

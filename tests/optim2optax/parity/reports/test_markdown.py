@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -24,15 +23,12 @@ def test_a_report_of_exactly_the_limit_is_whole() -> None:
 
 
 @pytest.mark.parametrize("limit", [100, 900, 14_000, 30_000])
-def test_every_case_is_shown_whole_or_counted_as_left_out(limit: int) -> None:
+def test_every_case_is_shown_whole_or_left_out(limit: int) -> None:
     text = render_markdown(repeated(50), limit)
-    left_out = re.search(r"more are left out here: (\d+) of 250 cases", text)
-    passing, sections = text.count("| ✅ |"), text.count("<details>")
 
-    assert left_out is not None
+    assert "the rest is left out here" in text
     assert len(text.encode()) <= limit
-    assert int(left_out[1]) == 250 - passing - sections
-    assert sections == text.count("</details>")
+    assert text.count("<details>") == text.count("</details>")
 
 
 def test_the_title_of_a_section_has_no_backslashes() -> None:

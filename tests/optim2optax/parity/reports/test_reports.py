@@ -126,7 +126,7 @@ def test_markdown_keeps_its_limit_and_says_what_is_missing(limit: int) -> None:
     text = render_markdown(many, limit)
 
     assert len(text.encode()) <= limit
-    assert "more are left out here" in text
+    assert "the rest is left out here" in text
 
 
 def test_html_is_one_balanced_page_with_nothing_outside() -> None:

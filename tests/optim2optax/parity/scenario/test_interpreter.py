@@ -10,7 +10,7 @@ import pytest
 
 from codemods.vocabulary import words
 from optim2optax.parity.cases import scenario_case
-from optim2optax.parity.reports.result import Outcome
+from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.running.interpreter import (
     VERSIONS,
     LegacyEnvironmentError,
@@ -18,7 +18,7 @@ from optim2optax.parity.running.interpreter import (
     create_legacy_environment,
     find_python,
 )
-from optim2optax.parity.scenario.baseline import LegacyRunError, drive_elsewhere
+from optim2optax.parity.scenario.baseline import BaselineError, drive_elsewhere
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.processes import environment, run_program
 
@@ -79,7 +79,7 @@ def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> N
     before, after = case / "before.py", case / "after.py"
     shown = scenario_case(name, case / "scenario.py", before, after, legacy_python)
     assert shown.comparison is not None, shown
-    assert shown.outcome is not Outcome.DIFFERENT, shown
+    assert shown.outcome is not Verdict.DIFFERENT, shown
 
 
 @pytest.mark.network
@@ -109,7 +109,7 @@ def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
     )
     before = tmp_path / "before.py"
     before.write_text("from flax import optim\n")
-    with pytest.raises(LegacyRunError, match="RuntimeError: no data here"):
+    with pytest.raises(BaselineError, match="RuntimeError: no data here"):
         drive_elsewhere(legacy_python, scenario, before)
 
 
@@ -162,4 +162,4 @@ def test_a_python_that_cannot_make_one(tmp_path: Path) -> None:
     with pytest.raises(
         LegacyEnvironmentError, match="could not make a virtual environment"
     ):
-        create_legacy_environment(tmp_path / "env", false)
+        create_legacy_environment(tmp_path / "env", Path(false))

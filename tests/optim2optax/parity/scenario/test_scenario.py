@@ -18,7 +18,6 @@ from codemods import Source, migrate
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.judging.comparison import Verdict
-from optim2optax.parity.reports.result import Outcome
 from optim2optax.parity.scenario.scenario import run_both_loops
 from optim2optax.parity.scenario.states import parameters
 from tests.optim2optax.parity.scenario.sides import Sides, run_scenario, written
@@ -368,7 +367,7 @@ def test_an_error_far_below_the_gate_of_the_closed_loop_shows(tmp_path: Path) ->
     case = write(tmp_path, after=after)
     shown = scenario_case("case", *case)
 
-    assert shown.outcome is Outcome.DIFFERENT
+    assert shown.outcome is Verdict.DIFFERENT
     assert "open loop" in shown.reason
 
 
@@ -401,7 +400,7 @@ def test_a_scenario_in_which_nothing_happens_proves_nothing(
     case = write(tmp_path, QUIET.format(steps=steps, held=held), old, new)
     shown = scenario_case("case", *case)
 
-    assert shown.outcome is Outcome.NOTHING_PROVEN, shown
+    assert shown.outcome is Verdict.NOTHING_PROVEN, shown
     assert shown.remarks[0].startswith(why)
 
 
@@ -431,7 +430,7 @@ def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> N
     case = write(tmp_path, QUIET.format(steps=12, held="state"), old, new)
     shown = scenario_case("case", *case)
 
-    assert shown.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert shown.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
     assert (
         shown.remarks[0]
         == "The learning rate is given at each step and was always 0.1, so no change of it is proven."
