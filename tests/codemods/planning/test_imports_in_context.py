@@ -65,12 +65,6 @@ FORMS = '''
 
 - rule = flax.optim.Adam(1e-3), flax.core
 + rule = optax.adam(1e-3), flax.core
-== `import flax as fx` stays for what else uses it
-  import flax as fx
-+ import optax
-
-- rule = fx.optim.Adam(1e-3), fx.core
-+ rule = optax.adam(1e-3), fx.core
 == `import flax.optim` also bound `flax`, which stays needed
 - import flax.optim
 + import flax

@@ -88,11 +88,6 @@ def train(params, grads, reset):
     optimizer = optim.WeightNorm(optim.Adam(0.1)).create(params)
     optimizer = optimizer.replace(state=jax.tree_util.tree_map(reset, optimizer.state))
     return optimizer.apply_gradient(grads)
-== moments read from the state
-FO906
-def moments(params):
-    optimizer = optim.Adafactor(0.1).create(params)
-    return optimizer.state.param_states
 == arrays of the state taken in an order
 FO906
 import jax
@@ -209,11 +204,6 @@ def pick(optimizers, index):
 def train(params, grads, rate):
     optimizers = [optim.Adam(0.1).create(params)]
     return pick(optimizers, 0).apply_gradient(grads, learning_rate=rate)
-== another hyperparameter set at a step
-FO910
-def step(params, grads):
-    optimizer = optim.Momentum(0.1).create(params)
-    return optimizer.apply_gradient(grads, beta=0.5)
 == a rate set at one step and not at another
 FO910
 def step(params, grads, rate):
@@ -295,11 +285,6 @@ def save(params, file, log):
 FO915
 def create(params, traversal):
     return optim.MultiOptimizer((traversal, optim.Adam(0.1))).create(params)
-== a pair with a traversal from elsewhere
-FO915
-def create(params, traversal):
-    pair = (traversal, optim.Adam(0.1))
-    return optim.MultiOptimizer(pair).create(params)
 == groups from elsewhere
 FO915
 def create(params, groups):
@@ -336,11 +321,6 @@ FO903
 import importlib
 
 optim = importlib.import_module("flax.optim")
-== the module asked for
-FO903
-import flax
-
-has_optim = hasattr(flax, "optim")
 == a checkpoint by key
 FO906
 from flax.training import checkpoints

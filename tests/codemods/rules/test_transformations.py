@@ -98,13 +98,6 @@ REWRITTEN = {
             "params = optax.apply_updates(params, param_updates)",
         ],
     ),
-    "where it has more of them": (
-        f"updates = param_updates = rest\n        {STEP}",
-        [
-            "optax_updates, state = definition.update(grads, state, params)",
-            "params = optax.apply_updates(params, optax_updates)",
-        ],
-    ),
     "where it has all of them": (
         f"updates = param_updates = optax_updates = rest\n        {STEP}",
         [
@@ -117,13 +110,6 @@ REWRITTEN = {
         [
             "updates, new_opt_state = definition.update(grads, state, params)",
             "return optax.apply_updates(params, updates), new_opt_state",
-        ],
-    ),
-    "where it has two": (
-        f"new_state = new_opt_state = rest\n        return {STEP.partition('= ')[2]}",
-        [
-            "updates, next_opt_state = definition.update(grads, state, params)",
-            "return optax.apply_updates(params, updates), next_opt_state",
         ],
     ),
 }

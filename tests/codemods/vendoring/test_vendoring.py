@@ -324,11 +324,11 @@ PROGRAMS = {
 
 
 def trained() -> list[ParameterSet]:
-    """What runs after all. Of what goes out of view, one program in four takes each way; the rest is thorough."""
+    """What runs after all. Of what goes out of view, one program in eight takes each way; the rest is thorough."""
     usual = {
         *test_interface.PROGRAMS,
         *test_interface.STAYING,
-        *test_out_of_view.NAMES[::4],
+        *test_out_of_view.NAMES[::8],
     }
     return [
         pytest.param(name, marks=[] if name in usual else [pytest.mark.thorough])
