@@ -30,6 +30,7 @@ BASE = """
             return optimizer.target
 """
 STEP = "        def train_step(optimizer, grads):\n            return optimizer.apply_gradient(grads)\n"
+LOOP = "    for grads in batches:"
 STAYS = """
 == it is kept in an attribute
 train.py:15
@@ -148,27 +149,24 @@ train.py:8
 +     return optim.Adam(0.1).create(params, optim.ModelParamTraversal(lambda path, _: 'bias' in path))
 """
 
-CALL = "                optimizer = train_step(optimizer, grads)\n"
-GET = "            optimizer = create_optimizer(params)\n"
-
 
 def edited(text: str) -> str:
     """The program with a change: `-` goes and `+` comes, ahead of the next line that is told, or of the loop."""
-    lines = iter(program(BASE).splitlines())
-    done: list[str] = []
-    ahead: list[str] = []
+    lines = program(BASE).splitlines()
     marked = text.splitlines()
-    if all(line.startswith("+") for line in marked):
-        marked.append("      for grads in batches:")
-    is_ahead = True
+    first = next((line for line in marked if line[0] != "+"), f"  {LOOP}")
+    place = lines.index(first[2:])
     for line in marked:
-        if line.startswith("+"):
-            (ahead if is_ahead else done).append(line[2:])
+        if line[0] == "+":
+            lines.insert(place, line[2:])
+            place += 1
             continue
-        done += iter(lines.__next__, line[2:])
-        done += ahead + [line[2:]] * line.startswith(" ")
-        ahead, is_ahead = [], False
-    return "\n".join([*done, *lines, ""])
+        place = lines.index(line[2:], place)
+        if line[0] == "-":
+            del lines[place]
+        else:
+            place += 1
+    return "\n".join([*lines, ""])
 
 
 def on_one_line(code: str) -> str:
@@ -441,25 +439,26 @@ def test_a_step_within_that_has_the_name_of_the_transformation(name: str) -> Non
     assert any("no counterpart in two variables" in site.note for site in result.sites)
 
 
-FORMS = {
-    "a result that nobody takes": (
-        (
-            (STEP, STEP.replace("(grads)", "(grads), 1")),
-            (CALL, CALL.replace("optimizer =", "optimizer, _ =") + "                train_step(optimizer, grads)\n"),
-        ),
-        "_ = train_step(params, opt_state, grads, tx=tx)\n        train_step(params, opt_state, grads, tx=tx)\n",
-    ),
-    "wrapped ahead of the place that makes it": (
-        ((GET, "            step = jax.jit(train_step)\n" + GET), (CALL, CALL.replace("train_step", "step"))),
-        "    step = jax.jit(train_step, static_argnames=\"tx\")\n    tx, params, opt_state = create_optimizer(params)\n",
-    ),
-}  # fmt: skip
+FORMS = """
+== a result that nobody takes
+-     return optimizer.apply_gradient(grads)
++     return optimizer.apply_gradient(grads), 1
+-         optimizer = train_step(optimizer, grads)
++         optimizer, _ = train_step(optimizer, grads)
++         train_step(optimizer, grads)
+>         params, opt_state, _ = train_step(params, opt_state, grads, tx=tx)
+>         train_step(params, opt_state, grads, tx=tx)
+== wrapped ahead of the place that makes it
++     step = jax.jit(train_step)
+      optimizer = create_optimizer(params)
+-         optimizer = train_step(optimizer, grads)
++         optimizer = step(optimizer, grads)
+>     step = jax.jit(train_step, static_argnames="tx")
+>     tx, params, opt_state = create_optimizer(params)
+"""
 
 
-@pytest.mark.parametrize(("changes", "lines"), FORMS.values(), ids=FORMS)
-def test_other_forms(changes: tuple[tuple[str, str], ...], lines: str) -> None:
-    text = BASE
-    for old, new in changes:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    assert lines in migrated(text, FUNCTIONAL)
+@pytest.mark.parametrize("text", table(FORMS, values=1))
+def test_other_forms(text: str) -> None:
+    change, _, lines = text.partition("\n> ")
+    assert lines.replace("\n> ", "\n") in migrated(edited(change), FUNCTIONAL)

@@ -276,6 +276,21 @@ NAMES = """
 
   def scale(params):
       return kernels.update(lambda x: 2 * x, params)
+== a class called TrainState
+- import flax
+- from flax import optim
++ import optax
++ from flax.training import train_state
+
+- @flax.struct.dataclass
+- class TrainState:
+-     optimizer: optim.Optimizer
++ class TrainState(train_state.TrainState):
++     pass
+
+  def make(params):
+-     return TrainState(optimizer=optim.Adam(1e-3).create(params))
++     return TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
 == train_state imported under another name
 - from flax import optim
 + import optax
@@ -344,6 +359,22 @@ KEPT = """
 - d = optim.Adam(1e-3)
 + d = optax.adam(1e-3)
   del optim
+== a submodule used as a value
+3 FO911, 6 FO903
+- from flax.optim import base, adam
+- from flax.optim.momentum import Momentum
+  import flax.optim.lamb
++ from flax.training import train_state
++ import optax
+
+- def make(params) -> base.Optimizer:
+-     return adam.Adam(1e-3).create(params), Momentum(0.1).create(params), flax.optim.lamb
++ def make(params) -> train_state.TrainState:
++     return train_state.TrainState.create(
++         apply_fn=None, params=params, tx=optax.adam(1e-3)
++     ), train_state.TrainState.create(
++         apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
++     ), flax.optim.lamb
 """
 
 

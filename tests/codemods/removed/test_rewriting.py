@@ -222,6 +222,10 @@ RENAMED = {
         "import jax.config as settings\n\nsettings.update('a', 1)\n",
         "from jax import config as settings\n\nsettings.update('a', 1)\n",
     ),
+    "the only import of the package": (
+        "import jax.lib.xla_bridge\n\nprint(jax.lib.xla_bridge.get_backend().platform)\n",
+        "import jax\n\nprint(jax.devices()[0].client.platform)\n",
+    ),
     "a method of a function": (
         (
             "from jax.lib import xla_bridge\n\nxla_bridge.get_backend.cache_clear()\n"

@@ -73,6 +73,28 @@ def train(params, grads):
     step(optim.Adam(0.1).create(params), grads)
     return step([], grads)
 >     new_optimizer = optimizer.apply_gradients(grads=grads)
+== a variable beside a field, which checkpoints have as a key
+from flax import optim, struct
+
+@struct.dataclass
+class State:
+    g_optimizer: optim.Optimizer
+    d_optimizer: optim.Optimizer
+
+def make(params):
+    g_optimizer = optim.Adam(0.1).create(params)
+    d_optimizer = optim.Adam(0.2).create(params)
+    return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
+>     return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
+== a variable beside an attribute of something from out of view
+def step(state, grads):
+    g_optimizer = state.g_optimizer.apply_gradient(grads)
+    return state.replace(g_optimizer=g_optimizer)
+
+def make(params):
+    g_optimizer = optim.Adam(0.1).create(params)
+    return g_optimizer
+>     return state.replace(g_optimizer=g_optimizer)
 == an optimizer that did not migrate
 def train(params, grads):
     optimizer = optim.Adafactor(0.1).create(params)
@@ -231,6 +253,10 @@ KEPT_ATTRIBUTES = {
     "all attributes at once": (
         "                return self.optimizer.target",
         "                vars(self).update(self.__dict__)\n                return self.optimizer.target",
+    ),
+    "a field, by which checkpoints may know it": (
+        "        class Trainer:\n",
+        "        @dataclass\n        class Trainer:\n            optimizer: Any = None\n\n",
     ),
 }
 

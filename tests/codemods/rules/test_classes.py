@@ -100,6 +100,15 @@ PROGRAMS = """
 + FLAX_ADAM
 +
 + definition = functools.partial(flax_adam, **{"beta1": 0.5})(1e-3)
+== keywords that one call gives
+- from flax import optim
++ import optax
+
+  def make(name, **kw):
+-     return optim.GradientDescent(**kw) if name else optim.Adam(**kw)
++     return optax.sgd(**kw) if name else optax.adam(**kw)
+
+  definition = make(name, learning_rate=0.1)
 == a class by its name, one of those that the project names
 - import flax
 + import optax
@@ -150,6 +159,19 @@ PROGRAMS = """
 - def make(optimizer_class: Type[optim.OptimizerDef], rate):
 + def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
       return optimizer_class(learning_rate=rate)
+== the type of a class, and that of a module
+  from typing import Type
+- from flax import linen as nn, optim
++ from typing import Callable
++ from flax import linen as nn
++ import optax
+
+- def make(optimizer_class: Type[optim.OptimizerDef], rate):
++ def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
+      return optimizer_class(learning_rate=rate)
+
+  def build(model_class: Type[nn.Module], size):
+      return model_class(size)
 """
 """What they become has two functions, which are above."""
 

@@ -104,6 +104,16 @@ WITHIN = {
 
 
 @pytest.mark.parametrize(
+    "value",
+    ["run({}, params)", "run(params, {})"],
+)
+def test_create_as_the_value_of_something_unknown_is_a_function(value: str) -> None:
+    after = migrated(CREATED.format(value.format("optim.Adam(0.1).create")))
+    made = "lambda params, tx=optax.adam(0.1): train_state.TrainState.create("
+    assert made in " ".join(after.split())
+
+
+@pytest.mark.parametrize(
     ("value", "expected", "name", "definition"), WITHIN.values(), ids=WITHIN
 )
 def test_create_as_a_value_is_a_function_of_parameters(
@@ -165,6 +175,17 @@ def test_a_question_with_equal_answers_goes() -> None:
 
 
 STAYING = {
+    "a comment in it": (
+        SAME.replace(
+            "log(start)\n        else", "log(start)  # of the first\n        else"
+        ),
+        """
+    if isinstance(optimizer.opt_state, (list, tuple)):
+        start = int(optimizer.step)
+        log(start)  # of the first
+    else:
+""",
+    ),
     "in a loop": (
         "\n        for _ in log:" + indent(SAME, "    "),
         """
@@ -387,10 +408,30 @@ CALLED = """
 """
 MISCALLED = {
     "a creation with too many": ("optimizer = optim.Adam(0.1).create(params, None, 3)", "FO905", "too many positional"),
+    "a creation with unpacked arguments": (
+        "optimizer = optim.Adam(0.1).create(*rest)",
+        "FO904",
+        "of this call are unpacked",
+    ),
     "a focus from elsewhere": (
         "optimizer = optim.Adam(0.1).create(params, focus=rest[0])",
         "FO915",
         "this `focus` comes from",
+    ),
+    "a step with unpacked gradients": (
+        "optimizer = optimizer.apply_gradient(*rest)",
+        "FO904",
+        "of this call are unpacked",
+    ),
+    "a step with unpacked keywords": (
+        "optimizer = optimizer.apply_gradient(**more)",
+        "FO904",
+        "of this call are unpacked",
+    ),
+    "a step with a rate of None": (
+        "optimizer = optimizer.apply_gradient(grads, learning_rate=None)",
+        "FO910",
+        "sets the learning rate to None",
     ),
     "a step with two rates": (
         "optimizer = optimizer.apply_gradient(grads, learning_rate=0.1, hyper_params=more)",

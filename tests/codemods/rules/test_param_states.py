@@ -143,6 +143,10 @@ REWRITTEN = {
         f"print(len(jax.tree_util.tree_leaves({STATES}.params)))",
         [f"print(len({NEW_LEAVES}))"],
     ),
+    "leaves under a name": (
+        lines(f"leaves = {LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"),
+        [f"leaves = {NEW_LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"],
+    ),
     "a map": (put(halved(STATES)), [f"optimizer = optimizer.replace(opt_state={MAPPED})"]),
     "a new model of the old API, thrown away": (
         f"{STATES}.replace(params={halved(STATES + '.params')})",

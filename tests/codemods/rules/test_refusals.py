@@ -141,6 +141,17 @@ FO906
 def count(params):
     state = optim.Adam(0.1).init_state(params)
     return state.step
+== a method that makes a state of another optimizer's parts
+FO907
+class Trainer:
+    def __init__(self, params):
+        self.optimizer = optim.Adam(0.1).create(params)
+
+    def changed(self, state: optim.OptimizerState):
+        return optim.OptimizerState(state.step, optim.lamb._LAMBParamState(1.0, state.param_states.grad_ema))
+
+    def restart(self):
+        self.optimizer = self.optimizer.replace(state=self.changed(self.optimizer.state))
 == a function of the state of LARS, which optax keeps with the opposite sign
 FO906
 from flax import optim
@@ -181,6 +192,28 @@ class Frozen(optim.MultiOptimizer):
 
 def create(params, traversal):
     return Frozen((traversal, optim.Adam(0.1))).create(params)
+== a definition of one's own that stores its state in a way of its own
+FO908
+class SignDescent(optim.OptimizerDef):
+    def __init__(self, learning_rate):
+        super().__init__(learning_rate)
+
+    def state_dict(self, target, state):
+        return {"target": target}
+
+def create(params):
+    return SignDescent(0.1).create(params)
+== a definition of one's own without a constructor, whose rate a step sets
+FO910
+class Descent(optim.OptimizerDef):
+    def init_param_state(self, param):
+        return ()
+
+    def apply_param_gradient(self, step, hyper_params, param, state, grad):
+        return param - hyper_params.learning_rate * grad, state
+
+def step(params, grads, hyper_params):
+    return Descent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
 == several groups in a way of one's own
 FO908
 class Frozen(optim.MultiOptimizer):
@@ -281,6 +314,12 @@ from flax import optim, serialization
 def save(params, file, log):
     optimizer = optim.Adam(0.1).create(params)
     file.on_open(optimizer.restore_state)
+== a traversal that is also iterated
+FO915
+def create(params):
+    kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+    count = len(list(kernels.iterate(params)))
+    return optim.MultiOptimizer((kernels, optim.Adam(0.1))).create(params), count
 == a traversal from elsewhere
 FO915
 def create(params, traversal):

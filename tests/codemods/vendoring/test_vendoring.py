@@ -164,6 +164,15 @@ IMPORTED = "from {} import make\n"
 LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
     "one script": ({"train.py": SCRIPT}, "legacy_flax_optim", "import legacy_flax_optim as optim"),
     "a script in a folder": ({"a/train.py": SCRIPT}, "a/legacy_flax_optim", "import legacy_flax_optim as optim"),
+    "a package": (
+        {
+            "src/kit/__init__.py": "",
+            "src/kit/train.py": SCRIPT,
+            "run.py": IMPORTED.format("kit.train"),
+        },
+        "src/kit/legacy_flax_optim",
+        "from kit import legacy_flax_optim as optim",
+    ),
     "a package that imports by dots": (
         {
             "kit/__init__.py": "from .deep.train import make\n",
@@ -172,6 +181,26 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
         },
         "kit/legacy_flax_optim",
         "from .. import legacy_flax_optim as optim",
+    ),
+    "several files of a package": (
+        {
+            "kit/__init__.py": "",
+            "kit/one/__init__.py": "",
+            "kit/one/train.py": f"from ..two.train import make as other\n{SCRIPT}",
+            "kit/two/__init__.py": "",
+            "kit/two/train.py": SCRIPT,
+        },
+        "kit/legacy_flax_optim",
+        "from .. import legacy_flax_optim as optim",
+    ),
+    "a package and a script that uses it": (
+        {
+            "kit/__init__.py": "",
+            "kit/make.py": SCRIPT,
+            "train.py": f"{IMPORTED.format('kit.make')}{SCRIPT}",
+        },
+        "kit/legacy_flax_optim",
+        "from kit import legacy_flax_optim as optim",
     ),
     "scripts that import from around": (
         {
