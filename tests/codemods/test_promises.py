@@ -114,24 +114,6 @@ def test_a_bad_site_keeps_its_whole_optimizer_and_no_other(
     assert told(result, "unresolved") == left
 
 
-def test_what_meets_in_one_variable_is_one_optimizer() -> None:
-    result = run(
-        """
-        from flax import optim
-
-        def train(params, hps, plain):
-            if plain:
-                optimizer = optim.Momentum(0.1).create(params)
-            else:
-                optimizer = optim.WeightNorm(**hps).create(params)
-            return optimizer.target
-        """,
-        OPTAX_ALONE,
-    )
-    assert not result.changed
-    assert {site.status for site in result.sites} == {"unresolved"}
-
-
 def test_every_refusal_gives_a_reason_and_a_remedy() -> None:
     for before, _, _ in WHOLE_OR_NOTHING.values():
         for site in run(before, OPTAX_ALONE).sites:
@@ -729,25 +711,6 @@ def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
 
     assert result.after.decode() == program(after)
     assert {site.evidence for site in result.sites} == {"deduced"}
-
-
-def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
-    before = """
-        from flax import optim
-        from flax.training import checkpoints
-
-        def train(params, directory):
-            first = optim.Adam(0.1).create(params)
-            second = optim.Adafactor(0.1).create(params)
-            checkpoints.save_checkpoint(directory, {"first": first, "second": second}, 0)
-            return first.target, second.state.param_states
-        """
-    left = {
-        (site.line, site.code)
-        for site in run(before, OPTAX_ALONE).sites
-        if site.status == "unresolved"
-    }
-    assert left == {(1, "FO911"), (6, "FO901"), (8, "FO906")}
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,6 @@ KEPT = {
         "x = long_name(1,\n              2)\n",
         "x = long_name(1,\n              2)\ny = 1\n",
     ),
-    "arguments that were not aligned": (
-        "x = long_name(1,\n    2)\n",
-        "x = short(1,\n    2)\n",
-    ),
-    "arguments on lines of their own": (
-        "x = long_name(1,\n              2)\ny = long_name(\n    1,\n    2)\n",
-        "x = long_name(1,\n              2)\ny = short(\n    1,\n    2)\n",
-    ),
     "text over several lines": (
         'x = long_name(1,\n              """a\n              b""")\n',
         'x = short(1,\n              """a\n              b""")\n',
@@ -141,41 +133,6 @@ LAID_OUT = """
 +         momentum=0.8
 +         # and nothing else
 +     ),
-+ )
-== the last call of a chain
-- optimizer_of_model = optim.Adam(1e-3).create(params)
-- optimizer_of_model = optimizer_of_model.apply_gradient(gradients, learning_rate=rate)
-+ optimizer_of_model = train_state.TrainState.create(
-+     apply_fn=None,
-+     params=params,
-+     tx=optax.chain(
-+         optax.scale_by_adam(),
-+         optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3),
-+     ),
-+ )
-+ opt_state = optax.tree_utils.tree_set(optimizer_of_model.opt_state, learning_rate=rate)
-+ optimizer_of_model = optimizer_of_model.replace(opt_state=opt_state).apply_gradients(
-+     grads=gradients
-+ )
-== aligned arguments that become a chain
-- optimizer_def = optim.Momentum(learning_rate=config.learning_rate,
--                                beta=config.momentum, weight_decay=config.weight_decay)
-- optimizer = optimizer_def.create(params)
-+ optimizer_def = optax.chain(
-+     optax.add_decayed_weights(config.weight_decay),
-+     optax.sgd(learning_rate=config.learning_rate, momentum=config.momentum),
-+ )
-+ optimizer = train_state.TrainState.create(
-+     apply_fn=None, params=params, tx=optimizer_def
-+ )
-== aligned arguments that fit on one line, as their author did not want it
-- optimizer_def = optim.Momentum(learning_rate=0.1,
--                                weight_decay=0.2)
-- optimizer = optimizer_def.create(params)
-+ optimizer_def = optax.chain(optax.add_decayed_weights(0.2),
-+                             optax.sgd(learning_rate=0.1, momentum=0.9))
-+ optimizer = train_state.TrainState.create(
-+     apply_fn=None, params=params, tx=optimizer_def
 + )
 == a comment behind what was not the last
 - optimizer = optim.Adam(1e-3).create(params)

@@ -43,27 +43,6 @@ def test_arguments_with_comments_behind_them_keep_their_lines() -> None:
     assert {site.status for site in result.sites} == {"rewritten"}
 
 
-def test_a_call_that_loses_an_argument_loses_its_line_break_too() -> None:
-    code = dedent("""\
-        from flax import optim
-
-
-        def train(params, gradients, rates):
-            optimizer_of_weights = optim.Momentum(0.1).create(params)
-            for gradient, learning_rate in zip(gradients, rates):
-                optimizer_of_weights = optimizer_of_weights.apply_gradient(
-                    gradient, learning_rate=learning_rate)
-            return optimizer_of_weights.target
-        """)
-    [result] = migrate([Source("train.py", code.encode())])
-    step = dedent("""\
-        optimizer_of_weights = optimizer_of_weights.replace(
-            opt_state=opt_state
-        ).apply_gradients(grads=gradient)
-        """)
-    assert indent(step, " " * 8) in result.after.decode()
-
-
 def test_a_call_behind_one_that_is_broken_stays_whole() -> None:
     code = dedent("""\
         import jax

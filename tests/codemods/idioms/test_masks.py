@@ -178,17 +178,9 @@ def parts(lines: str, groups: str) -> str:
 
 
 CHANGED_BETWEEN = {
-    "a variable": (
-        "decays = optim.Adam(lr, weight_decay=0.01)\nlr = lr / 10\nplain = optim.Adam(lr)",
-        f"({KERNEL_PART}, decays), ({OTHER_PART}, plain)",
-    ),
     "a variable, the other way round": (
         "plain = optim.Adam(lr)\nlr = lr / 10\ndecays = optim.Adam(lr, weight_decay=0.01)",
         f"({KERNEL_PART}, decays), ({OTHER_PART}, plain)",
-    ),
-    "a field": (
-        f"kernels = {KERNEL_PART}\ndecays = optim.Adam(config.lr, weight_decay=0.01)\nconfig.lr = 0.5",
-        f"(kernels, decays), ({OTHER_PART}, optim.Adam(config.lr))",
     ),
     "an element that both take out": (
         "",

@@ -205,7 +205,6 @@ UNCOUNTED = (
 MADE = "            return TrainState(optimizer=optim.Adam(0.1).create(params), stats={})\n"
 NAMED = MADE.replace("optim.Adam(0.1).create(params)", "optimizer")
 ONE = "            optimizer = optim.Adam(0.1).create(params)\n"
-CHOSEN = "            optimizer = optim.Adam(0.1).create(params['big'] if big else params['small'])\n"
 STEPPED = "            optimizer = state.optimizer.apply_gradient(grads)\n"
 RATED = STEPPED.replace("grads)", "grads, learning_rate=stats)")
 CHANGED = "            return state.replace(optimizer=optimizer, stats=stats)\n"

@@ -42,15 +42,6 @@ BECOME = {
             ahead="schedule = optax.cosine_decay_schedule(peak, 100)",
         ),
     ),
-    "arithmetic in the step": (
-        alone(
-            "peak / count",
-            args="peak",
-            first="count = optimizer.state.step + 1",
-            made="optim.Momentum(peak).create(params)",
-        ),
-        became("optax.sgd(lambda step: peak / (step + 1), momentum=0.9)", args="peak"),
-    ),
     "a constant": (
         alone("0.3", args="", made="optim.Momentum().create(params)"),
         became("optax.sgd(learning_rate=0.3, momentum=0.9)", args=""),
@@ -81,25 +72,6 @@ BECOME = {
 }
 
 WHOLE = '''
-== the metric that logs the rate keeps working
-args:
-loop: optimizer, metrics = p_step(optimizer, grad)
-made: optim.Momentum().create(params)
-above:
-    import functools
-    import jax
-
-    def train_step(optimizer, grad, learning_rate_fn):
-        step = optimizer.state.step
-        lr = learning_rate_fn(step)
-        optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
-        return optimizer, {"learning_rate": lr}
-ahead: schedule = lambda step: 0.1 / (step + 1)
-behind: p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))
-> lr = learning_rate_fn(step)
-> optimizer = optimizer.apply_gradients(grads=grad)
-> tx=optax.sgd(learning_rate=schedule, momentum=0.9)
-> functools.partial(train_step, learning_rate_fn=schedule)
 == in place of an argument of `partial`
 args: schedule, resume
 made: make(params)
@@ -262,20 +234,6 @@ def train(params, grads):
 > tx = optax.adamw(learning_rate=lambda step: learning_rate_fn(step + 1), weight_decay=decay)
 > tx = optax.adam(learning_rate=lambda step: learning_rate_fn(step + 1))
 > state = train_step(state, grad)
-== optimize
-from flax import optim
-
-def loss_fn(params):
-    return params["w"] ** 2
-
-def train(params, steps):
-    optimizer = optim.Momentum(0.1).create(params)
-    for _ in range(steps):
-        optimizer, loss = optimizer.optimize(loss_fn, learning_rate=0.1 * 0.9 ** optimizer.state.step)
-    return optimizer
-> optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(lambda step: 0.1 * 0.9 ** step, momentum=0.9))
-> loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)
-> optimizer = optimizer.apply_gradients(grads=grad)
 == in place of a default
 from flax import optim
 
@@ -308,45 +266,6 @@ class Trainer:
         self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=lr)
 > self.optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9))
 > self.optimizer = self.optimizer.apply_gradients(grads=grad)
-== several optimizers in turn
-from flax import optim
-
-def train(params, others, grad, schedule):
-    optimizers = [optim.Momentum(0.1).create({"w": each}) for each in (params, others)]
-    for optimizer in optimizers:
-        optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
-        yield optimizer
-> optimizers = [train_state.TrainState.create(apply_fn=None, params={'w': each}, tx=optax.sgd(schedule, momentum=0.9)) for each in (params, others)]
-> optimizer = optimizer.apply_gradients(grads=grad)
-== a global optimizer
-from flax import optim
-
-params = {"w": 1.0}
-optimizer = optim.Momentum(0.1).create(params)
-schedule = lambda step: 0.1 / (step + 1)
-
-def train_step(grad):
-    global optimizer
-    optimizer = optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
-> optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9))
-> optimizer = optimizer.apply_gradients(grads=grad)
-== set once for each optimizer
-from flax import optim
-
-def train_step(optimizer, grad, config):
-    return optimizer.apply_gradient(grad, learning_rate=config.lr * 0.9 ** optimizer.state.step)
-
-def search(params, grads, config, rates):
-    for rate in rates:
-        config.lr = rate
-        optimizer = optim.Momentum(0.1).create(params)
-        for grad in grads:
-            optimizer = train_step(optimizer, grad, config)
-        print(optimizer)
-> def train_step(optimizer, grad):
-> return optimizer.apply_gradients(grads=grad)
-> optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(lambda step: config.lr * 0.9 ** step, momentum=0.9))
-> optimizer = train_step(optimizer, grad)
 == a counter that `dataclasses.replace` moves on
 -     return state.replace(step=state.step + 1, optimizer=optimizer)
 +     return dataclasses.replace(state, step=state.step + 1, optimizer=optimizer)

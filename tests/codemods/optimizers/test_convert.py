@@ -391,51 +391,6 @@ def test_injects_the_learning_rate_alone(before: str, after: str) -> None:
 
 
 LAID_OUT = """
-== each argument on a line, comments behind and above
-optim.Adam(
-    learning_rate=1e-3,  # rate
-    # decoupled
-    weight_decay=wd,
-    eps=1e-7  # epsilon
-)
-
-optax.adamw(
-    learning_rate=1e-3,  # rate
-    # decoupled
-    weight_decay=wd,
-    eps=1e-7  # epsilon
-)
-
-optax.chain(
-    optax.scale_by_adam(eps=1e-7),  # epsilon
-    # decoupled
-    optax.add_decayed_weights(wd),
-    optax.scale_by_learning_rate(1e-3)  # rate
-)
-== comments on arguments that move into one link
-optim.Adam(  # head
-    1e-3, 0.9,
-    # above beta2
-    0.98,  # beta2
-    # above decay
-    weight_decay=wd)
-
-optax.adamw(  # head
-    1e-3, b1=0.9,
-    # above beta2
-    b2=0.98,  # beta2
-    # above decay
-    weight_decay=wd)
-
-optax.chain(  # head
-    optax.scale_by_adam(
-        b1=0.9,
-        # above beta2
-        b2=0.98,  # beta2
-    ),
-    # above decay
-    optax.add_decayed_weights(wd),
-    optax.scale_by_learning_rate(1e-3))
 == aligned with the parenthesis
 optim.Adam(1e-3,
            beta1=0.9,  # b
@@ -448,45 +403,6 @@ optax.adamw(1e-3,
 optax.chain(optax.scale_by_adam(b1=0.9),  # b
            optax.add_decayed_weights(1e-4),
            optax.scale_by_learning_rate(1e-3))
-== two spaces, nested call
-optim.Momentum(
-  0.1,  # rate
-  beta=0.95,  # beta
-  weight_decay=1e-4,  # coupled
-)
-
-optax.chain(
-  optax.add_decayed_weights(1e-4),  # coupled
-  optax.sgd(
-    0.1,  # rate
-    momentum=0.95,  # beta
-  ),
-)
-
-optax.chain(
-  optax.add_decayed_weights(1e-4),  # coupled
-  optax.trace(decay=0.95),  # beta
-  optax.scale_by_learning_rate(0.1),  # rate
-)
-== an argument is added
-optim.AdaBelief(
-    1e-3,
-    eps=1e-12  # small
-)
-
-optax.adabelief(
-    1e-3,
-    eps=1e-12,  # small
-    eps_root=1e-12
-)
-
-optax.chain(
-    optax.scale_by_belief(
-        eps=1e-12,  # small
-        eps_root=1e-12,
-    ),
-    optax.scale_by_learning_rate(1e-3)
-)
 == a comment on a zero keeps it
 optim.Adam(
     1e-3,
@@ -502,25 +418,6 @@ optax.chain(
     optax.scale_by_adam(),
     optax.add_decayed_weights(0.0),  # was 0.1
     optax.scale_by_learning_rate(1e-3),
-)
-== a zero without comment goes, its neighbours' comments stay
-optim.Adam(
-    1e-3,  # rate
-    weight_decay=0.0,
-    # below
-    eps=1e-7,
-)
-
-optax.adam(
-    1e-3,  # rate
-    # below
-    eps=1e-7,
-)
-
-optax.chain(
-    # below
-    optax.scale_by_adam(eps=1e-7),
-    optax.scale_by_learning_rate(1e-3),  # rate
 )
 == comments on an argument that has no place in the chain
 optim.RMSProp(
@@ -540,27 +437,6 @@ optax.chain(
     # subtract the mean
     optax.scale_by_stddev(eps_in_sqrt=False),  # as in the paper
     optax.scale_by_learning_rate(lr),
-)
-== a comment in a value
-optim.Adam(
-    schedule(  # of the step
-        0
-    ),
-    eps=1e-7,
-)
-
-optax.adam(
-    schedule(  # of the step
-        0
-    ),
-    eps=1e-7,
-)
-
-optax.chain(
-    optax.scale_by_adam(eps=1e-7),
-    optax.scale_by_learning_rate(schedule(  # of the step
-        0
-    )),
 )
 == all on the next line
 optim.Momentum(
@@ -665,33 +541,6 @@ def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:
             support.name in converted(source, form)
             for support in supports(source, form)
         )
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [
-        *(
-            (name, "weight_decay=0")
-            for name in ("Adam", "AdaBelief", "Adadelta", "LAMB", "LARS", "Momentum")
-        ),
-        ("Adam", "weight_decay=0.0"),
-        ("Adafactor", "epsilon2=1e-3"),
-        ("RMSProp", "centered=False"),
-    ],
-)
-def test_what_changes_nothing_goes_unless_it_has_a_comment(
-    name: str, argument: str, form: Form
-) -> None:
-    assert converted(f"optim.{name}(0.1, {argument})", form) == converted(
-        f"optim.{name}(0.1)", form
-    )
-    assert "# none yet" in converted(
-        f"optim.{name}(\n    0.1,\n    {argument},  # none yet\n)", form
-    )
-    assert "# none yet" in converted(
-        f"optim.{name}(\n    0.1,\n    # none yet\n    {argument},\n)", form
-    )
 
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {

@@ -54,25 +54,6 @@ def test_sites_of_one_optimizer_have_one_group() -> None:
     assert found[Location("train.py", 1)].group is None
 
 
-def test_what_stays_for_another_site_names_it() -> None:
-    found = sites(Options())
-    obstacle = Location("steps.py", 2)
-    causes = {
-        where: site.cause
-        for where, site in found.items()
-        if site.status == "unresolved"
-    }
-    assert causes == {
-        obstacle: None,
-        Location("train.py", 1): obstacle,
-        Location("train.py", 5): obstacle,
-        Location("steps.py", 3): obstacle,
-    }
-    assert all(
-        site.cause is None for site in found.values() if site.status == "rewritten"
-    )
-
-
 def test_the_way_is_from_the_allocation_site_through_the_calls() -> None:
     step = Location("steps.py", 3)
     assert sites(Options(trace=True))[step].way == (

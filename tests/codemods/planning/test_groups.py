@@ -155,22 +155,6 @@ def test_a_check_for_both_stays_while_any_optimizer_does() -> None:
     assert check.message.startswith("This may be about the optimizer at train.py:12,")
 
 
-def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
-    """What reads it cannot change, so what makes it must not: nobody in view says that the two are not the same."""
-    program = """
-    from flax import optim
-
-    def create(params):
-        return optim.Adam(0.1).create(params)
-
-    def moments(optimizer: optim.Optimizer):
-        return {name: state.grad_ema for name, state in optimizer.state.param_states.items()}
-    """
-    [result] = migrate([Source("train.py", dedent(program).encode())], OPTAX_ALONE)
-    assert not result.changed
-    assert {site.code for site in result.sites} == {"FO901", "FO906", "FO911"}
-
-
 def test_what_is_chosen_or_named_in_one_program_keeps_nothing_of_another() -> None:
     chosen = """
         from typing import Type

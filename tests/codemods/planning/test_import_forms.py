@@ -35,11 +35,6 @@ FORMS = {
         "optim.Adam",
         "import optax\nfrom flax.training import lr_schedule, checkpoints, train_state",
     ),
-    "beside optax under another name": (
-        "from flax import optim\nimport optax as ox",
-        "optim.Adam",
-        "from flax.training import train_state\nimport optax as ox\nimport optax",
-    ),
     "from flax import optim": ("from flax import optim", "optim.Adam", IN_ORDER),
     "under another name": ("from flax import optim as opt", "opt.Adam", IN_ORDER),
     "the module itself": ("import flax.optim", "flax.optim.Adam", IN_ORDER),
@@ -48,36 +43,6 @@ FORMS = {
     "a name from a submodule": ("from flax.optim.adam import Adam", "Adam", IN_ORDER),
     "everything": ("from flax.optim import *", "Adam", IN_ORDER),
     "flax alone": ("import flax", "flax.optim.Adam", IN_ORDER),
-    "one of several": (
-        "from flax import jax_utils, optim, struct",
-        "optim.Adam",
-        "import optax\nfrom flax import jax_utils, struct\nfrom flax.training import train_state",
-    ),
-    "one of several lines": (
-        "from flax import (\n    jax_utils,  # devices\n    optim,\n    struct,\n)",
-        "optim.Adam",
-        "import optax\nfrom flax import (\n    jax_utils,  # devices\n    struct,\n)\nfrom flax.training import train_state",
-    ),
-    "imports there already": (
-        "import optax\nfrom flax import optim\nfrom flax.training import train_state",
-        "optim.Adam",
-        "import optax\nfrom flax.training import train_state",
-    ),
-    "joined where names are joined": (
-        "from flax import optim\nfrom flax.training import checkpoints, common_utils",
-        "optim.Adam",
-        "import optax\nfrom flax.training import checkpoints, common_utils, train_state",
-    ),
-    "sorted by module, one name a line": (
-        "from flax import linen\nfrom flax import optim\nimport jax\nimport numpy",
-        "optim.Adam",
-        "from flax import linen\nfrom flax.training import train_state\nimport jax\nimport numpy\nimport optax",
-    ),
-    "plain imports first": (
-        "import jax\nimport tqdm\nfrom flax import optim\nfrom typing import Any",
-        "optim.Adam",
-        "import jax\nimport optax\nimport tqdm\nfrom flax.training import train_state\nfrom typing import Any",
-    ),
 }
 
 
@@ -116,17 +81,6 @@ def test_header_and_future_imports_stay_first() -> None:
 
         d = optax.adam(1e-3)
         ''')
-
-
-def test_names_that_are_taken_are_avoided() -> None:
-    result = result_of("""
-        from flax import optim
-
-        def train(params, train_state):
-            return optim.Adam(1e-3).create(params), train_state
-        """)
-    assert b"from flax.training.train_state import TrainState" in result.after
-    assert b"return TrainState.create(" in result.after
 
 
 def test_helpers_come_behind_guarded_imports() -> None:

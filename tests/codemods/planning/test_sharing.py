@@ -50,11 +50,6 @@ BESIDE = main("from one import first", "from two import second")
 WITHIN = main("from kit.one import first", "from kit.deep.two import second")
 KEPT_INSIDE = {
     "the only file": {"train.py": module("first", GROUPS)},
-    "a short helper of one file": {
-        "one.py": module("first", LAMB),
-        "two.py": module("second", PLAIN),
-        "main.py": BESIDE,
-    },
     "scripts in folders that nothing imports": {
         "vision/train.py": module("first", GROUPS),
         "language/train.py": module("second", GROUPS),

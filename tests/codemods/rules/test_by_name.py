@@ -7,20 +7,11 @@ import pytest
 from tests.codemods.programs import program, project
 from tests.codemods.test_alike import assert_alike, assert_left, text_of
 
-MADE = "optimizer = definition.create(params)\n"
 LEFT = {
     "a state": "return getattr(optimizer, 'state').step",
     "a name that is not a literal": "name = 'target'\nreturn getattr(optimizer, name)",
     "a method": "return getattr(optimizer, 'apply_gradient')(gradients(params)).target",
     "a step, by a getter": "return operator.attrgetter('state.step')(optimizer)",
-    "several at once, by a getter": """
-params, state = operator.attrgetter('target', 'state')(step(optimizer))
-return params, state.step
-""",
-    "a method, by a getter": """
-call = operator.methodcaller('apply_gradient', gradients(params))
-return [new.target for new in map(call, [optimizer])]
-""",
     "a key of a sort": """
 found = sorted([step(optimizer), optimizer], key=operator.attrgetter('state.step'))
 return found[0].target

@@ -53,11 +53,6 @@ LEFT = {
         f"optimizer = optimizer.apply_gradient(grads, learning_rate={HYPER_PARAMS}.learning_rate * 0.9)",
         "FO907",
     ),
-    "the definition is read, then its rate": (
-        ADAM.replace("0.1", "config.rate()"),
-        lines("definition = optimizer.optimizer_def", "config.rate = definition.hyper_params.learning_rate"),
-        "FO907",
-    ),
     "one rate in a list": (ADAM, step(f"[{new(f'{HYPER_PARAMS}[0]')}]"), "FO910"),
     "one for all groups": (GROUPS, step(new(HYPER_PARAMS)), "FO910"),
     "fewer than the groups": (GROUPS, step(f"[{new(f'{HYPER_PARAMS}[0]')}]"), "FO910"),
@@ -201,21 +196,6 @@ REWRITTEN = {
         lines("definition = optimizer.optimizer_def", step(new("definition.hyper_params"))),
         ["definition = optimizer.tx", ONE_RATE, TAKE_STEP],
     ),
-    "a class that is chosen by its name": (
-        "getattr(optim, config.name)(0.1)",
-        step(new(HYPER_PARAMS)),
-        [ONE_RATE, TAKE_STEP],
-    ),
-    "a rate for each group": (
-        GROUPS,
-        step(new(f"{HYPER_PARAMS}[0]", "1.0"), new(f"{HYPER_PARAMS}[1]")),
-        ["opt_state = set_learning_rates(optimizer.opt_state, 1.0, rate)", TAKE_STEP],
-    ),
-    "a rate for each group, by names": (
-        GROUPS,
-        lines(TAKEN, step(new("first"), new("second", "1.0"))),
-        ["opt_state = set_learning_rates(optimizer.opt_state, rate, 1.0)", TAKE_STEP],
-    ),
     "steps that keep the rate of the same group": (
         GROUPS,
         lines(TAKEN, step("first", new("second")), step("first", new("second", "1.0"))),
@@ -230,42 +210,6 @@ REWRITTEN = {
         GROUPS,
         lines(TAKEN, step(new("first"), new("second")), "optimizer = optimizer.apply_gradient(grads, learning_rate=rate)"),
         ["opt_state = set_learning_rates(optimizer.opt_state, rate, rate)", TAKE_STEP, ONE_RATE, TAKE_STEP],
-    ),
-    "optimizers of another number of groups beside": (
-        f"optim.MultiOptimizer({FIRST})",
-        lines(
-            step(f"[{new(f'{HYPER_PARAMS}[0]')}]"),
-            f"other = {GROUPS}.create(params)",
-            "other = other.apply_gradient(grads)",
-        ),
-        ["opt_state = set_learning_rates(optimizer.opt_state, rate)", TAKE_STEP],
-    ),
-    "one optimizer or several": (
-        f"({ADAM} if config.single else {GROUPS})",
-        lines(
-            "if config.single:",
-            f"    {step(new(HYPER_PARAMS))}",
-            "else:",
-            f"    {step(new(f'{HYPER_PARAMS}[0]'), new(f'{HYPER_PARAMS}[1]'))}",
-        ),
-        [
-            "if config.single:",
-            f"    {ONE_RATE}",
-            f"    {TAKE_STEP}",
-            "else:",
-            "    opt_state = set_learning_rates(optimizer.opt_state, rate, rate)",
-            f"    {TAKE_STEP}",
-        ],
-    ),
-    "a rate for each group, within an expression": (
-        GROUPS,
-        f"optimizer = config and {step(new(f'{HYPER_PARAMS}[0]'), new(f'{HYPER_PARAMS}[1]')).removeprefix('optimizer = ')}",
-        [
-            (
-                "optimizer = config and optimizer.replace("
-                "opt_state=set_learning_rates(optimizer.opt_state, rate, rate)).apply_gradients(grads=grads)"
-            ),
-        ],
     ),
     "the rate is read": (
         ADAM.replace("0.1", "config.rate()"),

@@ -102,16 +102,6 @@ REWRITTEN = """
 -     optimizer = make(params).replicate(devices, "devices")
 +     optimizer = jax_utils.replicate(make(params), devices)
       return jax.pmap(step, axis_name="devices")(optimizer, grads)
-== an axis by its name, without devices
-  def step(optimizer, grads):
--     return optimizer.apply_gradient(grads)
-+     return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="i"))
-
-  def train(params, grads):
--     optimizer = make(params).replicate(axis_name="i")
--     return jax.pmap(step, axis_name="i")(optimizer, grads).unreplicate()
-+     optimizer = jax_utils.replicate(make(params))
-+     return jax_utils.unreplicate(jax.pmap(step, axis_name="i")(optimizer, grads))
 == one copy is stored where there are several
   def train(params, directory, batches):
       optimizer = make(params)
@@ -142,16 +132,6 @@ REWRITTEN = """
   def train(params, directory):
 -     return save(make(params).replicate(), directory, 1, params)
 +     return save(jax_utils.replicate(make(params)), directory, 1, params)
-== as many are restored as there were
-  def restore(directory, optimizer):
--     return checkpoints.restore_checkpoint(directory, target=optimizer)
-+     return as_many_copies(
-+         optimizer, checkpoints.restore_checkpoint(directory, target=one_copy(optimizer))
-+     )
-
-  def train(params, directory):
--     return restore(directory, make(params).replicate())
-+     return restore(directory, jax_utils.replicate(make(params)))
 == a state dict of several copies was one of a single copy
   def train(params, file):
       optimizer = make(params)
@@ -170,38 +150,6 @@ REWRITTEN = """
 +             one_copy(optimizer), serialization.msgpack_restore(file.read())
 +         ),
 +     )
-== and so by the functions of flax, whatever the state dict is called
-  def train(params):
-      optimizer = make(params)
--     optimizer = optimizer.replicate()
--     state = serialization.to_state_dict(optimizer)
--     return serialization.from_state_dict(optimizer, state)
-+     optimizer = jax_utils.replicate(optimizer)
-+     state = serialization.to_state_dict(one_copy(optimizer))
-+     return as_many_copies(
-+         optimizer, serialization.from_state_dict(one_copy(optimizer), state)
-+     )
-== a state dict in a variable that is serialized and restored
-  def train(params, file):
-      optimizer = make(params)
--     state = optimizer.state_dict()
-+     state = serialization.to_state_dict(optimizer)
-      file.write(serialization.msgpack_serialize(state))
--     return optimizer.restore_state(state)
-+     return serialization.from_state_dict(optimizer, state)
-
-  def other(state):
-      return state["target"]
-== a state dict in a variable that a function inside serializes
-  def train(params, file):
--     state = make(params).state_dict()
-+     state = serialization.to_state_dict(make(params))
-
-      async def write():
-          leaves = jax.device_get(state)
-          await file.write(serialization.msgpack_serialize(leaves))
-
-      return write()
 """
 
 

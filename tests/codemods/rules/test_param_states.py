@@ -147,19 +147,7 @@ REWRITTEN = {
         lines(f"leaves = {LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"),
         [f"leaves = {NEW_LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"],
     ),
-    "a loop that counts": (
-        lines("total = 0", f"for leaf in {LEAVES}:", "    total += leaf.size"),
-        [f"for leaf in {NEW_LEAVES}:", "    total += leaf.size"],
-    ),
     "a map": (put(halved(STATES)), [f"optimizer = optimizer.replace(opt_state={MAPPED})"]),
-    "a map under a name, in branches": (
-        lines("if rate:", f"    states = {halved(STATES)}", "else:", f"    states = {halved(STATES)}", put("states")),
-        ["optimizer = optimizer.replace(opt_state=states)"],
-    ),
-    "a map with the states of another": (
-        put(halved(STATES, "second.state.param_states")),
-        ["optimizer = optimizer.replace(opt_state=map_param_states(lambda m, *_: m / 2, optimizer, second))"],
-    ),
     "a new model of the old API, thrown away": (
         f"{STATES}.replace(params={halved(STATES + '.params')})",
         [f"optimizer.replace(opt_state={MAPPED})"],
@@ -167,10 +155,6 @@ REWRITTEN = {
     "that by a name": (
         lines(f"states = {halved(STATES + '.params')}", f"{STATES}.replace(params=states)"),
         ["optimizer.replace(opt_state=states)"],
-    ),
-    "another step": (
-        "optimizer = optimizer.replace(state=optimizer.state.replace(step=rate.step))",
-        ["optimizer = optimizer.replace(step=rate.step, opt_state=optax.tree_utils.tree_set(optimizer.opt_state, count=rate.step))"],
     ),
 }  # fmt: skip
 

@@ -19,21 +19,6 @@ except ImportError:
     optim = None
 
 build(optim)
-== the module, in one of two branches
-import flax
-from flax import optim
-
-if small:
-    optim = flax.optim.Adam(0.1).create(params)
-build(optim)
-== the module, in a function that is called before the name is set
-from flax import optim
-
-def prepare():
-    return build(optim)
-
-built = prepare()
-optim = 3
 """
 
 
@@ -46,17 +31,6 @@ def test_where_it_may_be_the_module_that_is_told(text: str) -> None:
 
 
 REBOUND = """
-== handed on by keyword
-- import flax
-- import flax.optim as optim
-+ import optax
-+ from flax.training import train_state
-
-- optim = flax.optim.Adam(1e-3).create(params)
-+ optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
-  train(optim=optim)
-- print(optim.target)
-+ print(optim.params)
 == made of the module of its name
 - from flax import optim
 + import optax
@@ -117,16 +91,6 @@ REBOUND = """
 - definition = flax.optim.Adam(1e-3)
 + definition = optax.adam(1e-3)
   model = flax.linen.Dense(3)
-== a class, by its own instance
-- from flax.optim import Adam
-+ import optax
-+ from flax.training import train_state
-
-- Adam = Adam(0.1)
-- optimizer = Adam.create(params)
-+ Adam = optax.adam(0.1)
-+ optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=Adam)
-  print(Adam)
 """
 
 

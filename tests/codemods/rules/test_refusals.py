@@ -21,12 +21,6 @@ FO902
 def train(params, grads):
     optimizer = optim.Adam(beta1=0.8).create(params)
     return optimizer.apply_gradient(grads)
-== a class chosen by name, with another in reserve
-FO903
-import flax
-
-def create(params, name, config):
-    return getattr(flax.optim, name, None)(**config).create(params)
 == a class looked up by a function from elsewhere
 FO903
 from flax import optim
@@ -34,26 +28,11 @@ from registry import lookup
 
 def create(params, name):
     return getattr(optim, name)(0.1).create(params), lookup(optim, name)
-== a class whose name is read
-FO903
-def create(params, lamb):
-    optimizer_class = optim.LAMB if lamb else optim.Adam
-    print(optimizer_class.__name__)
-    return optimizer_class(learning_rate=0.1).create(params)
 == a class that is compared
 FO903
 def create(params, optimizer_class=optim.Adam):
     rate = 0.1 if optimizer_class is optim.Adam else 0.2
     return optimizer_class(rate).create(params)
-== a class that an unknown function gets
-FO903
-import gin
-from flax import optim
-
-adam = gin.external_configurable(optim.Adam)
-
-def create(params, optimizer_class=optim.Adam):
-    return optimizer_class(0.1).create(params)
 == a class that is put into an unknown object
 FO903
 def configure(config):
@@ -97,21 +76,6 @@ def train(params, grads):
     optimizer = optimizer.apply_gradient(grads)
     optimizer.log()
     return optimizer.target
-== a definition from elsewhere, set later
-FO907
-from definitions import Definition
-
-def change(params):
-    optimizer = optim.Adam(0.1).create(params)
-    return optimizer.replace(optimizer_def=Definition(0.2))
-== perhaps a class, which has a target too
-FO909
-class Camera:
-    target = None
-
-def read(params, first):
-    optimizer = optim.Adam(0.1).create(params) if first else Camera
-    return optimizer.target
 == perhaps an object whose constructor sets a target
 FO909
 class Camera:
@@ -123,25 +87,6 @@ class Drone(Camera):
 
 def read(params, first):
     optimizer = optim.Adam(0.1).create(params) if first else Drone(3)
-    return optimizer.target
-== perhaps an object with a target
-FO909
-import dataclasses
-from flax import optim
-
-@dataclasses.dataclass
-class Camera:
-    target: int
-
-def read(params, first):
-    optimizer = optim.Adam(0.1).create(params) if first else Camera(3)
-    return optimizer.target
-== perhaps an object of another library
-FO909
-import optax
-
-def read(params, first):
-    optimizer = optim.Adam(0.1).create(params) if first else optax.MultiSteps(optax.adam(0.1), 2)
     return optimizer.target
 == unpacked arguments
 FO904
@@ -155,20 +100,6 @@ def train(params, grads, reset):
     optimizer = optim.WeightNorm(optim.Adam(0.1)).create(params)
     optimizer = optimizer.replace(state=jax.tree_util.tree_map(reset, optimizer.state))
     return optimizer.apply_gradient(grads)
-== a function of a state that is also printed
-FO906
-import jax
-
-def train(params, grads, reset):
-    optimizer = optim.Adafactor(0.1).create(params)
-    print(optimizer.state)
-    optimizer = optimizer.replace(state=jax.tree_util.tree_map(reset, optimizer.state))
-    return optimizer.apply_gradient(grads)
-== moments read from the state
-FO906
-def moments(params):
-    optimizer = optim.Adafactor(0.1).create(params)
-    return optimizer.state.param_states
 == arrays of the state taken in an order
 FO906
 import jax
@@ -176,15 +107,6 @@ import jax
 def norms(params):
     optimizer = optim.Adafactor(0.1).create(params)
     return [x.sum() for x in jax.tree_util.tree_leaves(optimizer.state.param_states)]
-== a loop over the state's arrays that stops at one of them
-FO906
-import jax
-
-def first(params):
-    optimizer = optim.Adafactor(0.1).create(params)
-    for leaf in jax.tree_util.tree_leaves(optimizer.state.param_states):
-        if leaf.ndim:
-            return leaf
 == moments mapped together with parameters
 FO906
 import jax
@@ -193,22 +115,6 @@ def scale(params):
     optimizer = optim.Adafactor(0.1).create(params)
     states = jax.tree_util.tree_map(lambda p, s: s, params, optimizer.state.param_states)
     return optimizer.replace(state=optimizer.state.replace(param_states=states))
-== moments mapped, and looked at
-FO906
-import jax
-
-def largest(params):
-    optimizer = optim.Adafactor(0.1).create(params)
-    states = jax.tree_util.tree_map(lambda s: s.max(), optimizer.state.param_states)
-    return states["w"].grad_ema
-== moments of one optimizer put into another
-FO906
-import jax
-
-def move(params):
-    first, second = optim.Adafactor(0.1).create(params), optim.Adafactor(0.1).create(params)
-    return first.replace(state=second.state.replace(
-        param_states=jax.tree_util.tree_map(lambda s: s / 2, first.state.param_states)))
 == a function of the states of two kinds of optimizers
 FO906
 import jax
@@ -219,13 +125,6 @@ def smaller(state):
 def restart(params):
     first, second = optim.Adam(0.1).create(params), optim.Adagrad(0.1).create(params)
     return first.replace(state=smaller(first.state)), second.replace(state=smaller(second.state))
-== moments of an optimizer that keeps others in optax
-FO906
-import jax
-
-def size(params):
-    optimizer = optim.Adafactor(0.1).create(params)
-    return sum(s.size for s in jax.tree_util.tree_leaves(optimizer.state.param_states))
 == a group that keeps its rate at one step, and gets another at the next
 FO910
 def train(params, grads, kernels, biases):
@@ -243,19 +142,6 @@ def step(params, grads, kernels, biases):
     hparams = optimizer.optimizer_def.hyper_params
     return optimizer.apply_gradient(
         grads, hyper_params=[hparams[1].replace(learning_rate=1.0), hparams[0].replace(learning_rate=2.0)])
-== a group's weight decay set at a step
-FO910
-def step(params, grads):
-    optimizer = optim.Adam(0.1).create(params)
-    hyper_params = optimizer.optimizer_def.hyper_params
-    return optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(weight_decay=1.0))
-== hyperparameters that go to a step and elsewhere
-FO907
-def step(params, grads, log):
-    optimizer = optim.Adam(0.1).create(params)
-    hyper_params = optimizer.optimizer_def.hyper_params
-    log(hyper_params)
-    return optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=1.0))
 == the constructor's rate, read where steps set others
 FO907
 def step(params, grads):
@@ -289,17 +175,6 @@ def smaller(state):
 def restart(params):
     optimizer = optim.LARS(0.1).create(params)
     return optimizer.replace(state=smaller(optimizer.state))
-== an attribute of a definition's own class
-FO907
-class Sign(optim.OptimizerDef):
-    def __init__(self, rate):
-        super().__init__(rate)
-        self.scale = 2.0
-
-def create(params):
-    definition = Sign(0.1)
-    print(definition.scale)
-    return definition.create(params)
 == the groups of a MultiOptimizer read back
 FO907
 def create(params, kernels):
@@ -340,14 +215,6 @@ class SignDescent(optim.OptimizerDef):
 
 def create(params):
     return SignDescent(0.1).create(params)
-== a definition of one's own whose rate a step sets, and that takes none
-FO910
-class SignDescent(optim.OptimizerDef):
-    def __init__(self, hyper_params):
-        super().__init__(hyper_params)
-
-def step(params, grads, hyper_params):
-    return SignDescent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
 == a definition of one's own without a constructor, whose rate a step sets
 FO910
 class Descent(optim.OptimizerDef):
@@ -368,34 +235,6 @@ class Frozen(optim.MultiOptimizer):
 def create(params):
     kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
     return Frozen((kernels, optim.Adam(0.1))).create(params)
-== several groups whose step is asked of the base
-FO908
-class Logged(optim.MultiOptimizer):
-    def logged(self, hyper_params, params, state, grads):
-        print(grads)
-        return super().apply_gradient(hyper_params, params, state, grads)
-
-def create(params):
-    kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
-    return Logged((kernels, optim.Adam(0.1))).create(params)
-== several groups, with another base
-FO908
-class Named:
-    name = "groups"
-
-class Groups(Named, optim.MultiOptimizer):
-    pass
-
-def create(params):
-    kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
-    return Groups((kernels, optim.Adam(0.1))).create(params)
-== an object that may be something else
-FO909
-import torch
-
-def create(params, legacy):
-    definition = optim.Adam(0.1) if legacy else torch.optim.Adam(params)
-    return definition.create(params)
 == hyperparameters and gradients that are computed in order
 FO910
 def train(params, numbers):
@@ -410,23 +249,12 @@ def pick(optimizers, index):
 def train(params, grads, rate):
     optimizers = [optim.Adam(0.1).create(params)]
     return pick(optimizers, 0).apply_gradient(grads, learning_rate=rate)
-== another hyperparameter set at a step
-FO910
-def step(params, grads):
-    optimizer = optim.Momentum(0.1).create(params)
-    return optimizer.apply_gradient(grads, beta=0.5)
 == a rate set at one step and not at another
 FO910
 def step(params, grads, rate):
     optimizer = optim.Momentum(rate).create(params)
     optimizer = optimizer.apply_gradient(grads, learning_rate=0.2)
     return optimizer.apply_gradient(grads)
-== a rate set where no definition is in view
-FO910
-import jax
-
-def step(optimizer, grads, rate):
-    return optimizer.apply_gradient(grads, learning_rate=rate)
 == replicate over an axis that is not plain to see
 FO913
 def create(params, axis):
@@ -484,34 +312,6 @@ def create(params, grads):
     first = optim.Adam(0.1).create(params).replicate()
     second = optim.Adam(0.1).create(params)
     return step(first, grads), step(second, grads)
-== a state dict that is asked for a key
-FO906
-from flax import optim, serialization
-
-def save(params, file, log):
-    optimizer = optim.Adam(0.1).create(params)
-    return optimizer.state_dict()["state"]["param_states"]
-== a state dict in a variable that is called another
-FO906
-from flax import optim, serialization
-
-def save(params, file, log):
-    optimizer = optim.Adam(0.1).create(params)
-    state = optimizer.state_dict()
-    saved = state
-    return saved["state"]["param_states"]
-== a state dict in a variable that a function inside asks for a key
-FO906
-from flax import optim, serialization
-
-def save(params, file, log):
-    optimizer = optim.Adam(0.1).create(params)
-    state = optimizer.state_dict()
-
-    def moments():
-        return state["state"]["param_states"]
-
-    return moments()
 == state_dict passed on
 FO906
 from flax import optim, serialization
@@ -526,22 +326,6 @@ from flax import optim, serialization
 def save(params, file, log):
     optimizer = optim.Adam(0.1).create(params)
     file.on_open(optimizer.restore_state)
-== a state dict restored from arguments that are unpacked
-FO906
-from flax import optim, serialization
-
-def save(params, file, log):
-    optimizer = optim.Adam(0.1).create(params)
-    return optimizer.restore_state(*map(serialization.msgpack_restore, file))
-== a question for the kind of the state
-FO906
-def count(optimizer):
-    if isinstance(optimizer.state, list):
-        return len(optimizer.state)
-    return 1
-
-def create(params):
-    return count(optim.Adafactor(0.1).create(params))
 == a traversal that is also iterated
 FO915
 def create(params):
@@ -552,11 +336,6 @@ def create(params):
 FO915
 def create(params, traversal):
     return optim.MultiOptimizer((traversal, optim.Adam(0.1))).create(params)
-== a pair with a traversal from elsewhere
-FO915
-def create(params, traversal):
-    pair = (traversal, optim.Adam(0.1))
-    return optim.MultiOptimizer(pair).create(params)
 == groups from elsewhere
 FO915
 def create(params, groups):
@@ -573,13 +352,6 @@ class Agent:
 
     def start(self, params):
         return self.make(params)
-== dataclasses.replace on an optimizer
-FO916
-import dataclasses
-
-def restart(params, pretrained):
-    optimizer = optim.Adam(0.1).create(params)
-    return dataclasses.replace(optimizer, target=pretrained)
 == all attributes at once
 FO916
 def read(params):
@@ -592,13 +364,6 @@ from flax import optim, serialization
 def read(params):
     optimizer = optim.Adam(0.1).create(params)
     return serialization.to_state_dict({"optimizer": optimizer})["optimizer"]["state"]
-== a pattern that looks inside
-FO916
-def read(params):
-    optimizer = optim.Adam(0.1).create(params)
-    match optimizer:
-        case optim.Optimizer(target=found):
-            return found
 == an import behind a colon
 FO917
 if True: from flax.optim import Adam
@@ -607,11 +372,6 @@ FO903
 import importlib
 
 optim = importlib.import_module("flax.optim")
-== the module asked for
-FO903
-import flax
-
-has_optim = hasattr(flax, "optim")
 == a checkpoint by key
 FO906
 from flax.training import checkpoints
@@ -647,13 +407,6 @@ def train(params, grads):
     definition = optim.SM3.with_momentum(0.1)
     optimizer = definition.create(params)
     return optimizer.apply_gradient(grads)
-== the name of a helper is taken
-FO919
-def scale_by_norm_ratio():
-    return 1
-
-def create(params):
-    return optim.LAMB(0.1).create(params)
 """
 
 
@@ -688,16 +441,6 @@ class SlowStart(optim.Adam):
 
 def create(params):
     return SlowStart(0.1).create(params)
-== that exchanges a part of its state
-class SignDescent(optim.OptimizerDef):
-    def __init__(self, learning_rate):
-        super().__init__(learning_rate)
-
-    def apply_gradient(self, hyper_params, params, state, grads):
-        return params, state.replace(step=state.step + 1)
-
-def create(params):
-    return SignDescent(0.1).create(params)
 == that asks its base for the new value of a parameter
 class Decayed(optim.Adam):
     def apply_param_gradient(self, step, hyper_params, param, state, grad):
@@ -705,33 +448,10 @@ class Decayed(optim.Adam):
 
 def create(params):
     return Decayed(0.1).create(params)
-== that asks its base for the whole step
-import jax
-
-class Clipped(optim.OptimizerDef):
-    def init_param_state(self, param):
-        return ()
-
-    def apply_param_gradient(self, step, hyper_params, param, state, grad):
-        return param - hyper_params * grad, state
-
-    def apply_gradient(self, hyper_params, params, state, grads):
-        grads = jax.tree_util.tree_map(lambda grad: grad.clip(-1, 1), grads)
-        return super().apply_gradient(hyper_params, params, state, grads)
-
-def create(params):
-    return Clipped(0.1).create(params)
 == that calls its state by another name, and exchanges a part of it
 class Frozen(optim.OptimizerDef):
     def apply_gradient(self, hyper_params, params, opt_state, grads):
         return params, opt_state.replace(step=opt_state.step + 1)
-
-def create(params):
-    return Frozen(None).create(params)
-== and by a third name
-class Frozen(optim.OptimizerDef):
-    def apply_gradient(self, hyper_params, params, optimizer_state, grads):
-        return params, optimizer_state.replace(step=optimizer_state.step + 1)
 
 def create(params):
     return Frozen(None).create(params)
@@ -800,15 +520,6 @@ from names_of_ours import *
 def step(optimizer: Optimizer, loss_fn):
     loss_and_grad = optimizer.compute_gradient(loss_fn)
     return optimizer.apply_gradient(loss_and_grad[1])
-== one that a function from a star import makes
-6 FO208, 7 FO204
-import jax
-from names_of_ours import *
-
-def train(params, loss_fn):
-    optimizer = make_optimizer(params)
-    pair = optimizer.compute_gradient(loss_fn)
-    return optimizer.apply_gradient(pair[1])
 == one in whose place there may be a function too
 5 FO204
 import jax

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.codemods.programs import migrated, project, result_of
+from tests.codemods.programs import migrated, result_of
 from tests.codemods.running import assert_alike, outcome
 
 OWN = """
@@ -164,26 +164,3 @@ def test_a_class_of_which_nothing_in_view_makes_one(
     assert "flax.optim" not in after["own.py"]
     old = outcome(before, tmp_path / "before", legacy_wheel)
     assert_alike(old, outcome(after, tmp_path / "after"))
-
-
-def test_classes_in_several_files() -> None:
-    more = """
-        import flax
-        from own import Own
-
-        class More(Own):
-            def apply_gradient(self, hyper_params, params, state, grads):
-                params, state = super().apply_gradient(hyper_params, params, state, grads)
-                return params, flax.optim.OptimizerState(state.step, state.param_states)
-    """
-    results = project({"own": OWN, "more": more})
-    assert all(
-        site.status == "rewritten"
-        for result in results.values()
-        for site in result.sites
-    )
-    for name, helper in {"own": b"OptimizerDef", "more": b"OptimizerState"}.items():
-        assert b"from optax_compat import " + helper in results[name].after
-    # one that stays, in the other file
-    results = project({"own": OWN + CREATE, "more": more})
-    assert not any(result.changed for result in results.values())

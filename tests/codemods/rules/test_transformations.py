@@ -23,10 +23,6 @@ LEFT = {
     "init_state with a keyword": ("state = definition.init_state(params=params)", "FO907"),
     "init_state with more than parameters": ("state = definition.init_state(params, grads)", "FO907"),
     "a step that is passed on": ("step = definition.apply_gradient", "FO917"),
-    "a step with unpacked arguments": (
-        "params, state = definition.apply_gradient(definition.hyper_params, *rest)",
-        "FO917",
-    ),
     "a step with one argument too many": (STEP.replace("grads", "grads, rest"), "FO917"),
     "a step with all gradients unpacked": (STEP.replace("grads", "*rest"), "FO917"),
     "a step without hyperparameters": ("params, state = definition.apply_gradient(params, state, grads)", "FO917"),
@@ -80,15 +76,6 @@ REWRITTEN = {
             "params = optax.apply_updates(params, updates)",
         ],
     ),
-    "a step by keywords, into elements": (
-        """rest = [params, state]
-        rest[0], rest[1] = definition.apply_gradient(
-            grads=grads, hyper_params=definition.hyper_params, params=rest[0], state=rest[1])""",
-        [
-            "updates, rest[1] = definition.update(grads, rest[1], rest[0])",
-            "rest[0] = optax.apply_updates(rest[0], updates)",
-        ],
-    ),
     "a step that is returned": (
         f"return {STEP.partition('= ')[2]}",
         [
@@ -111,13 +98,6 @@ REWRITTEN = {
             "params = optax.apply_updates(params, param_updates)",
         ],
     ),
-    "where it has more of them": (
-        f"updates = param_updates = rest\n        {STEP}",
-        [
-            "optax_updates, state = definition.update(grads, state, params)",
-            "params = optax.apply_updates(params, optax_updates)",
-        ],
-    ),
     "where it has all of them": (
         f"updates = param_updates = optax_updates = rest\n        {STEP}",
         [
@@ -130,29 +110,6 @@ REWRITTEN = {
         [
             "updates, new_opt_state = definition.update(grads, state, params)",
             "return optax.apply_updates(params, updates), new_opt_state",
-        ],
-    ),
-    "where it has two": (
-        f"new_state = new_opt_state = rest\n        return {STEP.partition('= ')[2]}",
-        [
-            "updates, next_opt_state = definition.update(grads, state, params)",
-            "return optax.apply_updates(params, updates), next_opt_state",
-        ],
-    ),
-    "where it has an opt_state": (
-        f"opt_state = rest\n        {RATE_STEP}",
-        [
-            "optimizer_state = optax.tree_utils.tree_set(state, learning_rate=rate)",
-            "updates, state = definition.update(grads, optimizer_state, params)",
-            "params = optax.apply_updates(params, updates)",
-        ],
-    ),
-    "where it has an optimizer_state too": (
-        f"opt_state = optimizer_state = rest\n        {RATE_STEP}",
-        [
-            "state_with_rate = optax.tree_utils.tree_set(state, learning_rate=rate)",
-            "updates, state = definition.update(grads, state_with_rate, params)",
-            "params = optax.apply_updates(params, updates)",
         ],
     ),
 }

@@ -26,18 +26,6 @@ PROGRAMS = """
 +     return train_state.TrainState.create(
 +         apply_fn=None, params=params, tx=partition_by_path(pair)
 +     )
-== pairs in a list
-  def create(params, rates):
-      groups = []
-      for name, rate in rates.items():
--         traversal = optim.ModelParamTraversal(lambda path, _, name=name: name in path)
--         groups.append((traversal, optim.Adam(rate)))
--     return optim.MultiOptimizer(*groups).create(params)
-+         traversal = lambda path, _, name=name: name in path
-+         groups.append((traversal, optax.adam(rate)))
-+     return train_state.TrainState.create(
-+         apply_fn=None, params=params, tx=partition_by_path(*groups)
-+     )
 """
 
 

@@ -7,12 +7,6 @@ import pytest
 from tests.codemods.programs import changes, migrated, result_of, table
 
 LEFT = """
-== a type of another module
-nothing
-import torch
-from flax import optim
-
-def rate(optimizer: torch.optim.Optimizer, other: "torch.optim.Optimizer"): ...
 == words in quotes that are no types
 nothing
 from typing import Literal, List
@@ -35,12 +29,6 @@ from typing import Type, Union
 from flax import optim
 
 def make(optimizer_class: Type[Union[optim.Adam, optim.LAMB]]): ...
-== a check for one kind of definition
-1 FO911, 4 FO903
-from flax import optim
-
-def is_adam(optimizer_def):
-    return isinstance(optimizer_def, optim.Adam)
 """
 
 
@@ -79,36 +67,6 @@ REWRITTEN = """
 
 - def scaled(scale: optim.DynamicScale): ...
 + def scaled(scale: DynamicScale): ...
-== what a dynamic scale gives
-- from flax.optim import dynamic_scale as dynamic_scale_lib
-- from flax.optim.dynamic_scale import DynamicScale, DynamicScaleResult
-+ from flax.training.dynamic_scale import DynamicScale, DynamicScaleResult
-
-  def unscaled(scale: DynamicScale, loss_fn, params) -> DynamicScaleResult:
-      result = scale.value_and_grad(loss_fn)(params)
--     assert isinstance(result, dynamic_scale_lib.DynamicScaleResult)
--     return dynamic_scale_lib.DynamicScaleResult(scale, result.finite, result.aux, result.grad)
-+     assert isinstance(result, DynamicScaleResult)
-+     return DynamicScaleResult(scale, result.finite, result.aux, result.grad)
-== whole types in quotes
-  from typing import Optional, Tuple
-- from flax import optim
-+ from flax.training.dynamic_scale import DynamicScale
-+ from flax.training import train_state
-+ import optax
-
-- def read(optimizer: "optim.Optimizer"):
--     return optimizer.target
-+ def read(optimizer: "train_state.TrainState"):
-+     return optimizer.params
-
-- def first(both: "Tuple[optim.Optimizer, optim.OptimizerDef]", scale: "Optional[optim.DynamicScale]"):
--     return both[0].target
-+ def first(both: "Tuple[train_state.TrainState, optax.GradientTransformation]", scale: "Optional[DynamicScale]"):
-+     return both[0].params
-
-- def initial(definition: "optim.Adam") -> "Optional[optim.OptimizerState]": ...
-+ def initial(definition: "optax.GradientTransformation") -> "Optional[optax.OptState]": ...
 == parts of types in quotes
   from typing import Callable, Dict, List, Optional, Type
 - from flax import optim
@@ -130,15 +88,6 @@ REWRITTEN = """
 
 - def chosen(name) -> Type["optim.OptimizerDef"]: ...
 + def chosen(name) -> Type["optax.GradientTransformation"]: ...
-== a name of the file's own, in quotes
-  from typing import Optional
-- from flax.optim import Optimizer as Legacy
-+ from flax.training import train_state
-
-- def read(optimizer: "Optional[Legacy]", other: Optional["Legacy"]):
--     return optimizer.target, other.target
-+ def read(optimizer: "Optional[train_state.TrainState]", other: Optional["train_state.TrainState"]):
-+     return optimizer.params, other.params
 == a class of the project in quotes within a type
   from typing import List
 - from flax import optim, struct

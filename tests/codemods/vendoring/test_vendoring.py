@@ -66,10 +66,6 @@ def test_lines_that_are_spared_stay() -> None:
 
 
 POINTED = {
-    "a module, with a comment": (
-        "from flax import optim  # noqa\noptim.Adam(1)\n",
-        "from kit import legacy_flax_optim as optim  # noqa\noptim.Adam(1)\n",
-    ),
     "a module among others": (
         "from flax import linen, optim as o, struct  # all\n",
         "from flax import linen, struct  # all\nfrom kit import legacy_flax_optim as o\n",
@@ -86,10 +82,6 @@ POINTED = {
         "import jax; from flax import optim, struct; x = 1\n",
         "import jax; from flax import struct; from kit import legacy_flax_optim as optim; x = 1\n",
     ),
-    "behind a colon": (
-        "if new: from flax import optim, struct\n",
-        "if new: from flax import struct; from kit import legacy_flax_optim as optim\n",
-    ),
     "within a function, and a try": (
         "def f():\n    try:\n        from flax import optim\n    except ImportError:\n        optim = None\n",
         "def f():\n    try:\n        from kit import legacy_flax_optim as optim\n    except ImportError:\n        optim = None\n",
@@ -97,14 +89,6 @@ POINTED = {
     "names": (
         "from flax.optim import (Adam,\n    Optimizer)\nfrom flax.optim.adam import _AdamState as State\n",
         "from kit.legacy_flax_optim import (Adam,\n    Optimizer)\nfrom kit.legacy_flax_optim.adam import _AdamState as State\n",
-    ),
-    "all names": (
-        "from flax.optim import *\n",
-        "from kit.legacy_flax_optim import *\n",
-    ),
-    "a module under another name": (
-        "import flax.optim as o, flax.optim.adam as a\n",
-        "from kit import legacy_flax_optim as o\nfrom kit.legacy_flax_optim import adam as a\n",
     ),
     "a dotted name": (
         "import flax\n\noptimizer = flax.optim.Adam(1)\n",
@@ -175,7 +159,6 @@ def test_back_where_somebody_has_joined_imports() -> None:
     assert back(MERGED) == "from kit import model, data; from flax import optim\n"
 
 
-REFUSED = "getattr(optim, name, None)(0.1)"
 SCRIPT = "from flax import optim\n\n\ndef make(name):\n    return getattr(optim, name, None)(0.1)\n"
 IMPORTED = "from {} import make\n"
 LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
@@ -370,11 +353,11 @@ PROGRAMS = {
 
 
 def trained() -> list[ParameterSet]:
-    """What runs after all. Of what goes out of view, one program in four takes each way; the rest is thorough."""
+    """What runs after all. Of what goes out of view, one program in eight takes each way; the rest is thorough."""
     usual = {
         *test_interface.PROGRAMS,
         *test_interface.STAYING,
-        *test_out_of_view.NAMES[::4],
+        *test_out_of_view.NAMES[::8],
     }
     return [
         pytest.param(name, marks=[] if name in usual else [pytest.mark.thorough])

@@ -57,14 +57,6 @@ def test_an_optimizer_of_other_files_too_stays(tree: Path, run: Run) -> None:
     assert texts(tree) == before
 
 
-def test_an_optimizer_of_the_named_files_alone_migrates(tree: Path, run: Run) -> None:
-    before = texts(tree)
-    assert run("rewrite", "other.py").stdout == f"other.py: 5 sites rewritten\n{ALONE}"
-    after = texts(tree)
-    assert "optax" in after.pop("other.py")
-    assert after.items() <= before.items()
-
-
 def test_what_the_report_says_to_name_is_enough(tree: Path, run: Run) -> None:
     result = run("rewrite", "steps.py", "train.py")
     assert result.stdout == (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import stat
 from pathlib import Path
 
 import pytest
@@ -176,24 +175,6 @@ def test_a_folder_that_cannot_be_listed(unprivileged: Path, run: Run) -> None:
     assert "optax" in (unprivileged / "train.py").read_text()
 
 
-def test_encodings_and_line_endings_stay(project: Path, run: Run) -> None:
-    lines = ["# Zürich\t\x0c", *LEGACY.splitlines(), "# déjà vu \t"]
-    (project / "train.py").write_bytes("\r\n".join(lines).encode("utf-8-sig"))
-    assert run("rewrite", "train.py").exit_code == 0
-    after = (project / "train.py").read_bytes()
-    assert b"optax" in after
-    assert after.startswith("# Zürich\t\x0c\r\n".encode("utf-8-sig"))
-    assert after.endswith("\r\n# déjà vu \t".encode())
-    assert after.count(b"\n") == after.count(b"\r\n")
-
-
-def test_the_mode_stays(project: Path, run: Run) -> None:
-    write(project, train=LEGACY)
-    (project / "train.py").chmod(0o755)
-    assert run("rewrite", "train.py").exit_code == 0
-    assert stat.S_IMODE((project / "train.py").stat().st_mode) == 0o755
-
-
 def test_a_link_stays_a_link(project: Path, run: Run) -> None:
     (project / "real").mkdir()
     (project / "real/train.py").write_text(LEGACY)
@@ -247,21 +228,6 @@ def test_forms(project: Path, run: Run) -> None:
     write(project, train=LEGACY)
     assert "optax.sgd(" in run("rewrite", "--diff", "--form", "alias", ".").stdout
     assert "optax.chain(" in run("rewrite", "--diff", "--form", "chain", ".").stdout
-
-
-def test_partial(project: Path, run: Run) -> None:
-    write(
-        project,
-        train=LEGACY.replace(
-            "return optimizer, optimizer.target", "return vars(optimizer).state, 1"
-        ),
-    )
-    write(project, other=UNRESOLVABLE)
-    assert run("rewrite", "--partial", ".").exit_code == 1
-    once = (project / "other.py").read_text()
-    assert "# TODO(optim2optax): FO903" in once
-    assert run("rewrite", "--partial", ".").exit_code == 1
-    assert (project / "other.py").read_text() == once
 
 
 def test_the_number_of_jobs_changes_nothing(project: Path, run: Run) -> None:
