@@ -319,9 +319,10 @@ class Seeding:
     def _is_suggested(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether a use or its name suggests an optimizer."""
         is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
-        # a file may import Flax alone
+        # a file may import Flax alone, or only what makes optimizers
         is_of_jax = "jax" in unit.code or "flax" in unit.code
-        return is_of_jax and (is_named_so or self._is_plain_use(unit, node))
+        is_near = is_of_jax or self.receivers.imports_legacy(unit)
+        return is_near and (is_named_so or self._is_plain_use(unit, node))
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
         """Seed an optimizer that its use or name suggests, unless it is something else."""

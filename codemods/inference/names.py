@@ -187,6 +187,8 @@ class Names:
         if "classmethod" in decorators or function.node.name == "__new__":
             return [cls]
         heirs = yield ("heirs", cls)
+        if function.node.name == "__init_subclass__":
+            return [*heirs]
         return [Instance(cls), *(Instance(heir) for heir in heirs)]  # type: ignore[arg-type]
 
     def _default(

@@ -262,7 +262,12 @@ class Tracing:
                 yield from self._climb(self._unit(read), read, is_held, here)
 
     def _decorating(self, node: Decorated) -> Iterator[Step]:
-        """The parameters of decorators that a function or class is given to."""
+        """The parameters of decorators that a function or class is given to.
+
+        So is a class that is derived from one to the `__init_subclass__` of that.
+        """
+        if isinstance(node, ast.ClassDef):
+            yield from self._deriving(node)
         for decorator in node.decorator_list:
             for definition in self._definitions(decorator):
                 if isinstance(definition, Class):
@@ -280,6 +285,18 @@ class Tracing:
                     ]
                 for taker in takers:
                     yield from self._given_to(taker, 0, None)
+
+    def _deriving(self, node: ast.ClassDef) -> Iterator[Step]:
+        for base in node.bases:
+            for cls in self._definitions(base):
+                if not isinstance(cls, Class) or cls.node is node:
+                    continue
+                for statement in cls.node.body:
+                    match statement:
+                        case ast.FunctionDef(name="__init_subclass__"):
+                            function = self.engine.functions[statement]
+                            yield from self._given_to(function, 0, None)
+                yield from self._deriving(cls.node)
 
     def _may_be_of(self, unit: Unit | None, scope: Scope, name: str) -> bool:
         """Whether a module has a name from another: it is that, or a package around it."""

@@ -560,3 +560,6 @@ def test_a_file_that_imports_flax_alone_reads_the_optimizers_of_others() -> None
     assert b"unfreeze(train_state.optimizer.params)" in results["restore"].after
     torch = {**texts, "restore": texts["restore"].replace("flax", "torch")}
     assert b"train_state.optimizer.target" in project(torch)["restore"].after
+    # without a word of either, but in a program with what makes optimizers
+    beside = {**torch, "restore": f"import state\n{program(torch['restore'])}"}
+    assert b"train_state.optimizer.params" in project(beside)["restore"].after

@@ -405,6 +405,19 @@ class Agent:
 agent = TABLE["agent"](made)
 agent.optimizer.target  # is: made
 agent.show(made)
+== a class in a table by what it derives from
+TABLE = {}
+
+class Trainer:
+    def __init_subclass__(cls):
+        TABLE[cls.__name__] = cls
+
+class Agent(Trainer):
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+agent = TABLE["Agent"](made)
+agent.optimizer.target  # is: made
 == the key by which a list is sorted
 made_of_two = [made, made]
 made_of_two.sort(key=lambda one: one.target)  # is: made
