@@ -58,6 +58,9 @@ class PlainNumbers:
         match unit.parents.get(node):
             case ast.UnaryOp() | ast.Compare() | ast.FormattedValue():
                 return True
+            # step % 100 == 0
+            case ast.BinOp() as computed:
+                return self.is_used_up(computed, unit)
             case ast.Call() as call:
                 names = self.facts.names(call.func)
                 # int(optimizer.state.step)

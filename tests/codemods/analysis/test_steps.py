@@ -170,6 +170,13 @@ return given, optimizer.target
     assert "jnp.asarray(optimizer.step, jnp.int32)" in after
 
 
+def test_beside_one_that_needs_an_array_a_comparison_is_one_of_a_number() -> None:
+    body = "rate = halved(~(optimizer.state.step > 3))\n        print(optimizer.state.step % 3 == 0, rate)"
+    after = migrated(USES_OF_NUMBERS.format(body=body))
+    assert "~(jnp.asarray(optimizer.step, jnp.int32) > 3)" in after
+    assert "print(optimizer.step % 3 == 0, rate)" in after
+
+
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     ("create", "is_set"),
