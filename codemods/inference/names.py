@@ -20,11 +20,12 @@ from codemods.inference.objects import (
     Function,
     InFrame,
     Instance,
+    Made,
     Module,
     Object,
     Place,
 )
-from codemods.inference.reading import Binding, FunctionNode, parameters
+from codemods.inference.reading import Binding, FunctionNode, last_name, parameters
 from codemods.inference.scopes import Scope, first_bound
 from codemods.sources.modules import Unit, name_of
 
@@ -172,8 +173,39 @@ class Names:
             found += yield from self._given(
                 argument, index, call.arguments, call.offset
             )
+        if not found:
+            found += yield from self._given_by_pytest(function, argument)
+            found += yield from self._set(function, index)
         if not found and argument.annotation is not None:
             found += yield ("declared by", argument.annotation)
+        return found
+
+    def _given_by_pytest(self, function: Function, argument: ast.arg) -> Answer:
+        """What a test gets for a parameter: the value of the fixture of that name."""
+        name = getattr(function.node, "name", "")
+        if not (name.startswith("test") or _is_fixture(function)):
+            return []
+        found: list[Object] = []
+        for fixture in self.engine.index.defined.get(argument.arg, ()):
+            if isinstance(fixture, Function) and _is_fixture(fixture):
+                place = self.engine.returned(fixture.node, None)
+                is_generator = bool(self.engine.yielded(fixture.node))
+                found += yield ("each of", place) if is_generator else place
+        return found
+
+    def _set(self, function: Function, index: int | None) -> Answer:
+        """What a setter gets: what the property is set to."""
+        cls = self.engine.class_of_method(function)
+        is_setter = "setter" in self.engine.decorators(function.node)
+        if cls is None or index != 1 or not is_setter:
+            return []
+        found: list[Object] = []
+        name = getattr(function.node, "name", "")
+        for store in self.engine.index.stores.get(name, ()):
+            for owner in (yield ("expression", store.owner, None)):
+                one = owner.cls if isinstance(owner, Instance | Made) else None
+                if one is not None and cls in (yield ("ancestry", one)):
+                    found += yield self.engine.bound(store.binding, None)
         return found
 
     def _itself(self, function: Function, index: int | None) -> Answer:
@@ -330,3 +362,11 @@ class Names:
             inner = str(PurePosixPath(one.path).parent) if one.is_package else ""
             found.append(Module(one, inner))
         return [*found, *(External(name_of(file)) for file in others)]
+
+
+def _is_fixture(function: Function) -> bool:
+    """Whether a function is a fixture of pytest."""
+    return any(
+        last_name(one.func if isinstance(one, ast.Call) else one) == "fixture"
+        for one in getattr(function.node, "decorator_list", ())
+    )

@@ -159,11 +159,25 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
             if file is not None:
                 imports[path].add(file)
                 importers[file].add(path)
+        # pytest imports what a test shares with those beside it
+        for shared in _shared(path, texts):
+            imports[path].add(shared)
+            importers[shared].add(path)
         # A file that is run is like one that is imported.
         for ran in layout.run_by(path, text):
             imports[path].add(ran)
             importers[ran].add(path)
     return imports, importers
+
+
+def _shared(path: str, texts: Mapping[str, str]) -> Iterator[str]:
+    """The `conftest.py` of the folders around a test."""
+    test = PurePosixPath(path)
+    if test.name.startswith("test_") or test.name.endswith("_test.py"):
+        for folder in test.parents:
+            shared = str(folder / "conftest.py")
+            if shared in texts:
+                yield shared
 
 
 def _imports(text: str) -> Iterator[re.Match[str]]:

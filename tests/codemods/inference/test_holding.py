@@ -418,6 +418,34 @@ class Agent(Trainer):
 
 agent = TABLE["Agent"](made)
 agent.optimizer.target  # is: made
+== what a setter is given
+class Agent:
+    @property
+    def optimizer(self):
+        return self.held
+
+    @optimizer.setter
+    def optimizer(self, given):
+        given.target  # is: made
+        self.held = given
+
+agent = Agent()
+agent.optimizer = made
+agent.optimizer.target  # is: made
+== the fixtures of pytest
+import pytest
+
+@pytest.fixture
+def agent():
+    return made
+
+@pytest.fixture(scope="module")
+def stepped(agent):
+    yield agent.apply_gradient(grads)
+
+def test_agent(agent, stepped):
+    agent.target  # is: made
+    stepped.target  # is: made
 == the key by which a list is sorted
 made_of_two = [made, made]
 made_of_two.sort(key=lambda one: one.target)  # is: made

@@ -93,6 +93,20 @@ def test_a_whole_program_is_relevant() -> None:
     }
 
 
+def test_a_test_is_relevant_for_what_it_shares() -> None:
+    shared = f"import pytest\n{TRAIN}"
+    files = {
+        "tests/conftest.py": shared,
+        "tests/agents/test_target.py": "def test_target(agent): agent.target\n",
+        "tests/target.py": "def read(agent): return agent.target\n",
+        "test_target.py": "def test_target(agent): agent.target\n",
+    }
+    assert set(Relevance(files).paths) == {
+        "tests/conftest.py",
+        "tests/agents/test_target.py",
+    }
+
+
 def test_readers_without_an_import_are_relevant_beside_an_optimizer() -> None:
     reader = "import jax\n\ndef restore(checkpoint):\n    return checkpoint['target']\n"
     assert set(Relevance({"train.py": TRAIN, "restore.py": reader}).paths) == {
