@@ -1,4 +1,4 @@
-"""Imports by a name that is computed: which modules may be meant."""
+"""Names that are computed: which modules or attributes may be meant."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ def named_module(call: ast.Call, own: str) -> str | re.Pattern[str]:
     # import_module(f"configs.{name}")
     return re.compile(
         "".join(r"[\w.]*" if one is None else re.escape(one) for one in parts)
+    )
+
+
+def names_like(node: ast.expr) -> re.Pattern[str] | None:
+    """The names that a text such as `f"on_{event}"` may be; None if any part of it is unknown."""
+    parts = _parts(node, "")
+    if not any(parts):
+        return None
+    return re.compile(
+        "".join(r"\w*" if one is None else re.escape(one) for one in parts)
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import vocabulary
+from codemods.inference.dynamic import names_like
 from codemods.inference.objects import (
     Arguments,
     Class,
@@ -662,9 +663,34 @@ def named_attribute(engine: Inference, arguments: Arguments) -> Answer:
                 for box in (yield from engine.heap.namespace(item)):
                     if isinstance(plain(box), Container):
                         found += yield ("item in", box, None)
+            found += yield from _methods_like(name, owner)
     # getattr(state, "optimizer", None)
     for place in defaults:
         found += yield place
+    return found
+
+
+def _methods_like(name: Place, owner: Place) -> Answer:
+    """`getattr(callback, f"on_{event}")`: the methods of such names."""
+    pattern = None
+    match name:
+        case ("expression", ast.expr() as node, _):
+            pattern = names_like(node)
+    if pattern is None:
+        return []
+    words: dict[str, None] = {}
+    for item in (yield owner):
+        ancestry = (
+            ()
+            if not isinstance(item, Instance | Made)
+            else (yield ("ancestry", item.cls))
+        )
+        for cls in ancestry:
+            if isinstance(cls, Class):
+                words |= dict.fromkeys(filter(pattern.fullmatch, cls.scope.names))
+    found: list[Object] = []
+    for word in sorted(words):
+        found += yield ("attribute of", owner, word)
     return found
 
 

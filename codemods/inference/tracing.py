@@ -8,6 +8,7 @@ inference finds out; this finds those that may be.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from codemods.inference.accepting import Accepting
 from codemods.inference.containers import CHANGING, METHODS, SAME
+from codemods.inference.dynamic import names_like
 from codemods.inference.exports import exported
 from codemods.inference.heap import is_generic
 from codemods.inference.objects import Class, Function
@@ -205,7 +207,11 @@ class Tracing:
             case ("variable", Scope() as scope, str(name)):
                 yield from self._of_variable(scope, name, is_held, here)
             case ("attribute", str(name)):
-                for node, _ in self.engine.index.attributes_read.get(name, ()):
+                nodes = self.engine.index.attributes_read.get(name, ())
+                computed = (
+                    node for like, node in self._computed if like.fullmatch(name)
+                )
+                for node in (*(node for node, _ in nodes), *computed):
                     yield from self._climb(self._unit(node), node, is_held, here)
             case ("value", Unit() as unit, ast.AST() as node):
                 yield from self._climb(unit, node, is_held, here)
@@ -216,6 +222,19 @@ class Tracing:
                 # what a decorator gives stands for what it decorates
                 for other in near.decorated:
                     yield self._start(other), is_held
+
+    @cached_property
+    def _computed(self) -> list[tuple[re.Pattern[str], ast.expr]]:
+        """Where attributes are read by names that are computed, and what these may be."""
+        found: list[tuple[re.Pattern[str], ast.expr]] = []
+        for lookup in self.engine.index.lookups:
+            match lookup.node:
+                # getattr(callback, f"on_{event}")
+                case ast.Call(args=[_, name, *_]) if lookup.key is None:
+                    like = names_like(name)
+                    if like is not None:
+                        found.append((like, lookup.node))
+        return found
 
     def _unit(self, node: ast.expr) -> Unit:
         return self.engine.scopes[node].unit

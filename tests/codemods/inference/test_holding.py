@@ -418,6 +418,23 @@ class Agent(Trainer):
 
 agent = TABLE["Agent"](made)
 agent.optimizer.target  # is: made
+== a method by a name that begins so
+class Callback:
+    def on_start(self, started):
+        started.target  # is: made
+
+    def on_end(self, ended):
+        ended.target  # is: made
+
+    def off(self, other):
+        other.target  # is: unknown
+
+def each(callbacks, event):
+    for callback in callbacks:
+        getattr(callback, f"on_{event}")(made)
+        getattr(callback, "on_" + event, print)(made)
+
+each([Callback()], "end")
 == what a setter is given
 class Agent:
     @property
