@@ -17,20 +17,6 @@ optimizer.target  # is: made
 unknown: what the function of a tree_map gives is dropped
 every = jax.tree_map(lambda leaf: optim.Adam().create(leaf), params)  # makes: made
 every["a"].target  # is: made
-== a setter of a property
-unknown: nothing is given to the setter
-class Trainer:
-    @property
-    def optimizer(self):
-        return self._optimizer
-
-    @optimizer.setter
-    def optimizer(self, optimizer):
-        self._optimizer = optimizer
-
-trainer = Trainer()
-trainer.optimizer = optim.Adam().create(params)  # makes: made
-trainer._optimizer.target  # is: made
 == leaves that are optimizers
 what `is_leaf` gives is an answer, too
 pair = [optim.Adam().create(params)]  # makes: made
