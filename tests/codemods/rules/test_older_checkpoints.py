@@ -131,20 +131,32 @@ def test_only_the_optimizer_that_is_restored_is_concerned() -> None:
     assert {site.line for site in result.sites if site.note} == {6}
 
 
-def test_a_dataclass_with_an_optimizer_is_told_of() -> None:
-    program = """
-        from typing import Any
+IN_A_DATACLASS = """
+    from typing import Any
 
-        from flax import optim, struct
-        from flax.training import checkpoints
+    from flax import optim, serialization, struct
+    from flax.training import checkpoints
 
-        @struct.dataclass
-        class State:
-            optimizer: Any
+    @struct.dataclass
+    class State:
+        optimizer: Any
 
-        def restore(params, directory):
-            return checkpoints.restore_checkpoint(directory, State(optim.Adam(0.1).create(params)))
-        """
-    [note] = [site.note for site in result_of(program).sites if site.note]
+    def restore(params, data):
+        return {restored}
+    """
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "checkpoints.restore_checkpoint(data, {state})",
+        "serialization.from_bytes({state}, data)",
+        "serialization.from_state_dict({state}, serialization.msgpack_restore(data))",
+    ],
+)
+def test_a_dataclass_with_an_optimizer_is_told_of(call: str) -> None:
+    restored = call.replace("{state}", "State(optim.Adam(0.1).create(params))")
+    text = IN_A_DATACLASS.replace("{restored}", restored)
+    [note] = [site.note for site in result_of(text).sites if site.note]
 
     assert note.startswith("It is restored at train.py:11, where a checkpoint from ")
