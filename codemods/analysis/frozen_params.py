@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.model_apply import origin
+from codemods.analysis.model_apply import INITIALIZING, origin
 from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 
 FROZEN = frozenset(("flax.core.freeze", "flax.core.frozen_dict.freeze"))
-MAKING = ("init", "init_with_output")
 
 
 def frozen(node: ast.expr, facts: Facts) -> ast.expr | None:
@@ -53,4 +52,6 @@ def _is_plain(params: ast.expr | None, facts: Facts) -> bool:
         return False
     # model.init(key, x), jax.jit(model.init)(key, x)
     parts = ast.walk(made.func)
-    return any(isinstance(one, ast.Attribute) and one.attr in MAKING for one in parts)
+    return any(
+        isinstance(one, ast.Attribute) and one.attr in INITIALIZING for one in parts
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from itertools import chain
 
 from codemods.analysis.facts import Facts
@@ -13,6 +14,7 @@ from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import MODELS
 
+INITIALIZING = ("init", "init_with_output")
 LONGEST = 40
 """The longest source of a model, in characters, that is repeated in new code."""
 
@@ -21,7 +23,8 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     """The expression for the function of some params: `model.apply`, or `None` if not known.
 
     It is known if `params` were made by `model.init(…)` in the function of `call`, or in one within
-    it, where `model` is a Linen module under a name bound once, or a short call that makes one.
+    it, where `model` is a Linen module under a name bound once, or a short call that makes one, and
+    no other model made a part of them.
     """
     scope = facts.scope(call)
     made = origin(params, facts)
@@ -31,15 +34,33 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     functions = (
         item.node for item in facts.functions(made.func) if item.scope.parent is scope
     )
-    for node in chain.from_iterable(map(ast.walk, (made, *functions))):
-        match node:
-            # model.init(key, x)
-            case ast.Attribute(attr="init" | "init_with_output", value=model) if (
-                _is_model(model, facts)
-            ):
-                is_known = _is_known(model, scope, unit, facts)
-                return f"{unit.source(model)}.apply" if is_known else "None"
-    return "None"
+    nodes = chain.from_iterable(map(_walk, (made, *functions)))
+    models = [
+        node.value
+        for node in nodes
+        # model.init(key, x)
+        if isinstance(node, ast.Attribute) and node.attr in INITIALIZING
+        if _is_model(node.value, facts)
+    ]
+    # params of several models belong to none of them
+    sources = {unit.source(model) for model in models}
+    if len(sources) != 1 or not all(
+        _is_known(one, scope, unit, facts) for one in models
+    ):
+        return "None"
+    return f"{sources.pop()}.apply"
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """What an expression evaluates, but for what is a part of a tree under a name of its own."""
+    yield node
+    # {"encoder": encoder.init(key, x)}
+    if isinstance(node, ast.Dict):
+        return
+    for child in ast.iter_child_nodes(node):
+        # FrozenDict(encoder=encoder.init(key, x))
+        if not isinstance(child, ast.keyword):
+            yield from _walk(child)
 
 
 def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:

@@ -195,7 +195,7 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
                 case ("target", _) | (
                     _,
                     ast.Subscript(slice=ast.Constant(value="step" | "param_states")),
-                ) if _is_restored(facts, value):
+                ) if is_restored(facts, value):
                     return Use("checkpoint", key, unit, node, ())
             objects = facts.legacy_objects(value, "optimizer", "state_dict")
             if objects:
@@ -213,12 +213,12 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
         ):
             # checkpoint["target"] if "target" in checkpoint else checkpoint["params"]
             chooses = isinstance(unit.parents.get(node), ast.IfExp)
-            if _is_restored(facts, value) and not chooses:
+            if is_restored(facts, value) and not chooses:
                 return Use("checkpoint", "target", unit, node, ())
     return None
 
 
-def _is_restored(facts: Queries, node: ast.expr) -> bool:
+def is_restored(facts: Queries, node: ast.expr) -> bool:
     """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
     items = facts.objects(node)
     # flax.training.checkpoints.restore_checkpoint(folder, target=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from codemods.analysis.import_names import CHOICES
 from codemods.analysis.legacy import legacy_name
@@ -13,6 +14,7 @@ from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of
+from codemods.planning.own_modules import replaced_modules
 from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.imports import Addition, ImportedName, Place
 from codemods.sources.modules import Unit
@@ -71,7 +73,8 @@ def _unneeded(
     words = _words_of_new_code(unit, plan, applied)
     unneeded: list[Import] = []
     unused: list[Import] = []
-    for item in plan.facts.imported(unit):
+    own = replaced_modules(unit, exports)
+    for item in chain(plan.facts.imported(unit), own):
         is_legacy = legacy_name(item.target) is not None
         reads = loads(unit, item, plan.facts)
         # `from flax import jax_utils`, if the edits do not remove what reads it, or need it

@@ -114,9 +114,15 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
         _move(place, together, needs, outcome)
     # a notebook runs in any folder: it finds the new module only where it imports the package
     for unit in moving:
-        for place in outcome.modules:
+        for place, there in outcome.modules.items():
             if unit.places and outcome.places.imports_beside(unit.path, place):
+                lacking = {
+                    name: one for name, one in needs[unit].items() if name not in there
+                }
+                if any(map(is_long, lacking.values())):
+                    there.update(lacking)
                 _import(unit, place, needs[unit], outcome)
+                break
     for together in _programs(
         [unit for unit in moving if _has_shared(needs[unit])], facts
     ):

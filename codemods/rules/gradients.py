@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
@@ -77,8 +78,8 @@ OPTIMIZE_WITH = Support(
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function returns
-    a pair. If the tool cannot see which, or the result is not assigned in its own statement, a
-    small function does the same.
+    a pair. If neither that function nor the targets show which, or the result is not assigned in
+    its own statement, a small function does the same.
     """
     call = use.call
     loss = _loss(call)
@@ -99,10 +100,10 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
 
 
 class Assigned(NamedTuple):
-    """A call whose result is assigned in a statement of its own, and whose loss function is known.
+    """A call whose result is assigned in a statement of its own.
 
     The targets are source text: several for a tuple. `gives_pair` tells that the loss function
-    returns `(loss, auxiliary)`.
+    returns `(loss, auxiliary)`, which it or the targets show.
     """
 
     call: ast.Call
@@ -294,19 +295,37 @@ def _is_unpacked_otherwise(call: ast.Call, unit: Unit) -> bool:
 
 
 def _assigned(use: Use, context: Context) -> Assigned | None:
-    """The call at a use with its assignment, if both and the loss function are clear."""
+    """The call at a use with its assignment, if both and what the loss function gives are clear."""
     call = use.call
     loss = _loss(call)
-    gives_pair = _gives_pair(loss, context.facts) if loss is not None else None
-    if call is None or gives_pair is None:
+    if call is None or loss is None:
         return None
     match use.unit.parents.get(call):
         # loss, grad = optimizer.compute_gradient(loss_fn)
         case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement:
             elements = target.elts if isinstance(target, ast.Tuple) else [target]
+            gives_pair = _gives_pair(loss, context.facts)
+            # what a function out of view returns may be a pair
+            if not gives_pair:
+                gives_pair = _takes_auxiliary(elements, gives_pair)
+            if gives_pair is None:
+                return None
             texts = [*map(use.unit.source, elements)]
             return Assigned(call, statement, texts, gives_pair)
     return None
+
+
+def _takes_auxiliary(
+    targets: Sequence[ast.expr], otherwise: bool | None
+) -> bool | None:
+    """Whether the targets of a result take what a pair has beside the loss, if they tell.
+
+    If the loss function gives the other, it is an error before the migration and after it.
+    """
+    # loss, *more, grad = optimizer.compute_gradient(loss_fn)
+    if any(isinstance(target, ast.Starred) for target in targets):
+        return otherwise
+    return {2: False, 3: True}.get(len(targets), otherwise)
 
 
 def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:

@@ -13,7 +13,7 @@ from codemods.inference.binding import values_of
 from codemods.inference.objects import Container, Instance, LegacyObject, Place
 from codemods.messages import message
 from codemods.model import Message
-from codemods.vocabulary import RESTORE
+from codemods.vocabulary import FILL
 
 
 def note(use: Use) -> Message:
@@ -60,7 +60,7 @@ class OlderCheckpoints:
         found = [use for use in uses if use.kind == "restored" or _fills(use)]
         known = {use.node for use in found}
         for unit, call in self.facts.flow.reading.calls:
-            if call in known or RESTORE.isdisjoint(self.facts.externals(call.func)):
+            if call in known or FILL.isdisjoint(self.facts.externals(call.func)):
                 continue
             # checkpoints.restore_checkpoint(folder, State(optimizer, rng))
             optimizers = tuple(self._optimizers_in(call))

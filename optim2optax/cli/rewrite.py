@@ -175,7 +175,8 @@ Examples:
 @click.option(
     "--verbose",
     is_flag=True,
-    help="Also print which files were read or skipped and why, and the time of each stage.",
+    help="Also print every line of what is left, which files were read or skipped and why, and the "
+    "time of each stage.",
 )
 @click.option(
     "--jobs",
@@ -245,6 +246,7 @@ def command(
         preview=settings.preview,
         diff=settings.diff,
         quiet=quiet,
+        verbose=verbose,
         repositories={} if from_stdin else _repositories(results),
     )
     if html is not None:

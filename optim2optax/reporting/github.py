@@ -56,8 +56,8 @@ def _bounded(kind: str, annotations: Sequence[WorkflowCommand]) -> list[str]:
         return lines
     left = len(lines) - MOST + 1
     message = (
-        f"{left} more like these: `optim2optax rewrite --check` without `--output-format` "
-        "lists all of them"
+        f"{left} more like these: `optim2optax rewrite --check --verbose` without "
+        "`--output-format` lists all of them"
     )
     return [
         *lines[: MOST - 1],

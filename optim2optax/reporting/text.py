@@ -58,7 +58,7 @@ def _details(report: Report) -> Iterator[str]:
         if entry.reason.code != NOTE or not report.quiet:
             by_file[path].append(entry)
     for result in report.results:
-        yield from _file(result, by_file[result.path])
+        yield from _file(result, by_file[result.path], is_short=not report.verbose)
 
 
 def _changed(report: Report, done: str) -> Iterator[str]:
@@ -97,19 +97,21 @@ def _new_files(report: Report) -> dict[str, list[str]]:
     return folders
 
 
-def _file(result: FileResult, entries: Iterable[Entry]) -> Iterator[str]:
+def _file(
+    result: FileResult, entries: Iterable[Entry], *, is_short: bool
+) -> Iterator[str]:
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
         title = click.style("error", fg="red", bold=True)
         yield f"{path}: {title}: {printable(result.error)}"
     for entry in entries:
-        yield from _entry(entry)
+        yield from _entry(entry, is_short=is_short)
     unused = click.style("unused suppression", fg="yellow")
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {unused}: there is nothing to ignore here"
 
 
-def _entry(entry: Entry, *, is_short: bool = True) -> Iterator[str]:
+def _entry(entry: Entry, *, is_short: bool) -> Iterator[str]:
     """A root cause, with what to do, where else it strikes, and what waits for that."""
     path, site = entry.sites[0]
     place = click.style(printable(path), bold=True)
@@ -131,10 +133,10 @@ def _entry(entry: Entry, *, is_short: bool = True) -> Iterator[str]:
             this += f" and {entry.others} more of {group}"
         title = click.style(f"waiting for {this}:", fg="cyan")
         sites = counted(len(entry.waiting), "site")
-        yield f"    {title} {sites} at {_listed(entry.waiting)}"
+        yield f"    {title} {sites} at {_listed(entry.waiting, is_short=is_short)}"
 
 
-def _listed(sites: Sites, *, is_short: bool = True) -> str:
+def _listed(sites: Sites, *, is_short: bool) -> str:
     """The lines of sites by file, first where most are: `train.py:7, 9; eval.py:5`.
 
     Of a short list, the first of each, and how many more there are.
@@ -218,29 +220,32 @@ def _removed(report: Report) -> Iterator[str]:
         for result, site in report.sites
         if site.code == REMOVED and site.status == "unresolved"
     ]
-    yield from _by_name(REMOVED, removed)
-    yield from _by_name(UNKNOWN, _hints_of(report, UNKNOWN))
+    is_short = not report.verbose
+    yield from _by_name(REMOVED, removed, is_short=is_short)
+    yield from _by_name(UNKNOWN, _hints_of(report, UNKNOWN), is_short=is_short)
 
 
 def _hints_of(report: Report, code: str) -> Sites:
     return [(result.path, site) for result, site in report.hints if site.code == code]
 
 
-def _by_name(code: str, sites: Sites) -> Iterator[str]:
-    """Names, the commonest first, with the files that use them."""
-    found: dict[tuple[str, str | None], list[str]] = {}
+def _by_name(code: str, sites: Sites, *, is_short: bool) -> Iterator[str]:
+    """Names, the commonest first, with the files that use them, or every line."""
+    found: dict[tuple[str, str | None], Sites] = {}
     for path, site in sites:
         # the message begins with what all sites of the code have in common
         message = site.message.rpartition(": ")[2]
-        found.setdefault((message, site.remedy), []).append(path)
+        found.setdefault((message, site.remedy), []).append((path, site))
     title = click.style(code, fg="yellow", bold=True)
     by_count = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    for (message, remedy), paths in by_count:
-        files = [*dict.fromkeys(paths)]
+    for (message, remedy), places in by_count:
+        files = [*dict.fromkeys(path for path, _ in places)]
         shown = ", ".join(map(printable, files[:FILES]))
-        if len(files) > FILES:
+        if not is_short:
+            shown = _listed(places, is_short=False)
+        elif len(files) > FILES:
             shown += f" and {len(files) - FILES} more"
-        uses = counted(len(paths), "use")
+        uses = counted(len(places), "use")
         yield f"{title} {printable(message)} {uses}: {shown}"
         if remedy:
             yield _fix(remedy)

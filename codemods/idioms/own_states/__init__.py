@@ -36,7 +36,8 @@ class OwnStates(Idiom):
     `apply_fn`, `create`, `apply_gradients`, `replace`, `cls` or `grads`, and nothing else called
     `step`. Its objects must only go to functions in view, and to functions that are known not to
     read fields: not to `getattr`, `vars`, `dataclasses.asdict`, `to_state_dict`, `pickle` or a
-    pattern of `match`. Otherwise the train state replaces only the optimizer.
+    pattern of `match`. No checkpoint that is read as plain dicts is asked for the key of the
+    optimizer. Otherwise the train state replaces only the optimizer.
     """
 
     code = "FO214"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.analysis.reflection import is_restored
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
 from codemods.idioms.own_states.proof import STEP, Proof
@@ -62,6 +63,9 @@ def check_class(draft: Proof) -> None:
     for unit, found in _reflections(draft):
         where = unit.location(found.lineno)
         raise Unproven("its fields may be listed or read by name at {}", where)
+    for unit, found in _read_keys(draft):
+        where = unit.location(found.lineno)
+        raise Unproven("the optimizer of a checkpoint is read by its key at {}", where)
     if not draft.counts:
         return
     # its `step` becomes that of the train state
@@ -118,6 +122,30 @@ def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
                 continue
             if draft.cls in draft.facts.objects(inner.cls):
                 yield unit, inner
+
+
+def _read_keys(draft: Proof) -> Iterator[tuple[Unit, ast.expr]]:
+    """Where a checkpoint that was read as plain dicts is asked for the field with the optimizer.
+
+    It may be in another program of the project.
+    """
+    for unit in draft.facts.project.units:
+        for node in unit.nodes:
+            match node:
+                # restored["optimizer"], restored.get("optimizer"), "optimizer" in restored
+                case (
+                    ast.Subscript(value=restored, slice=ast.Constant(value=key))
+                    | ast.Call(
+                        func=ast.Attribute(value=restored),
+                        args=[ast.Constant(value=key), *_],
+                    )
+                    | ast.Compare(
+                        left=ast.Constant(value=key),
+                        ops=[ast.In() | ast.NotIn()],
+                        comparators=[restored],
+                    )
+                ) if key == draft.name and is_restored(draft.facts, restored):
+                    yield unit, node
 
 
 def _is_meant(draft: Proof, node: ast.expr) -> bool:

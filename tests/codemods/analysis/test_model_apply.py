@@ -9,6 +9,7 @@ from tests.codemods.programs import migrated, table
 HEAD = """
 from flax import linen as nn
 from flax import optim
+from flax.core import FrozenDict
 import jax
 
 class Net(nn.Module):
@@ -39,6 +40,30 @@ def create(key, x):
         return Net(width).init(rng, x)["params"]
 
     return optim.Adam(0.1).create(initialize(key, 7))
+== parameters of two models
+def create(key, x):
+    net, head = make_net(), Net()
+    params = FrozenDict(zip("ab", (net.init(key, x), head.init(key, x))))
+    return optim.Adam(0.1).create(params)
+== parameters of a model under a name of their own
+def create(key, x):
+    net = Net()
+    params = FrozenDict(net=net.init(key, x)["params"])
+    return optim.Adam(0.1).create(params)
+== parameters of a model in a dict
+def create(key, x):
+    net = Net()
+    params = FrozenDict({"net": net.init(key, x)["params"]})
+    return optim.Adam(0.1).create(params)
+== parameters of two models that one function makes
+def create(key, x):
+    first, second = make_net(), Net()
+
+    def initialize(rng):
+        return first.init(rng, x)["params"], second.init(rng, x)["params"]
+
+    left, right = initialize(key)
+    return optim.Adam(0.1).create(right)
 == a function somewhere else
 def initialize(key, x):
     net = Net()

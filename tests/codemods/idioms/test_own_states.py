@@ -122,6 +122,13 @@ KEPT = {
             *("flax.serialization.to_bytes(flax.serialization.to_state_dict(state))", "TrainState.__annotations__"),
         )
     },
+    **{
+        f"a checkpoint is asked for the optimizer: {asked}": (
+            (END, f"            raw = flax.serialization.msgpack_restore(grads)\n            print({asked})\n{END}"),
+            "the optimizer of a checkpoint is read by its key at train.py:25",
+        )
+        for asked in ("raw['optimizer']", "raw['states'].pop('optimizer', None)", "'optimizer' in raw")
+    },
     "a pattern takes it apart": (
         (END, PATTERN + END),
         "its fields may be listed or read by name at train.py:25",

@@ -123,6 +123,29 @@ def test_a_notebook_imports_a_helper_from_a_package_that_it_imports() -> None:
     assert "def partition_by_path" not in book
 
 
+READING = """
+    definition = optim.Adam(0.1)
+    print(definition.hyper_params.beta1, definition.init_param_state(params["w"]))
+"""
+
+
+@pytest.mark.parametrize("where", ["", "kit/"])
+def test_a_notebook_has_its_long_helpers_where_it_imports_others(where: str) -> None:
+    package = where.replace("/", ".")
+    files = {
+        f"{where}one.py": module("first", GROUPS),
+        f"demo{SUFFIX}": notebook(
+            module("second", READING, f"from {package}one import first")
+        ),
+    }
+    found = after(files | ({"kit/__init__.py": ""} if where else {}))
+    assert f"from {package}optax_compat import Adam" in found[f"demo{SUFFIX}"]
+    assert "class " not in found[f"demo{SUFFIX}"]
+    shared = found[f"{where}optax_compat.py"]
+    assert "def partition_by_path" in shared
+    assert "class Adam(OptimizerDef):" in shared
+
+
 def test_below_a_folder_that_is_called_as_a_library_it_has_its_full_name() -> None:
     found = after(
         {

@@ -56,9 +56,6 @@ ANYWHERE = {
     "a pair from another function": (
         "evaluate(params)",
         f"def evaluate(params):\n            return params, {SCALAR}\n\n        result = optimizer.compute_gradient(loss_fn)"),
-    "a pair from a function that is not in view": (
-        "rate(params)",
-        "loss, error, grad = optimizer.compute_gradient(loss_fn)"),
     "optimize in an expression": (SCALAR, "return optimizer.optimize(loss_fn)"),
     "optimize under one name": (SCALAR, "result = optimizer.optimize(loss_fn)"),
     "optimize without the auxiliary": (PAIR, "optimizer, loss = optimizer.optimize(loss_fn)"),
@@ -126,6 +123,36 @@ def test_it_gives_what_the_methods_gave() -> None:
     assert found.kind == "equal", f"{found.kind}: {found.why}"
 
 
+AUXILIARY = """\
+from flax import optim
+
+from common import loss
+
+
+def both(params, batch):
+    return loss(params, batch), {'batch': batch}
+
+
+def run(params, batches):
+    optimizer = optim.Momentum(0.1).create(params)
+    rows = []
+    for batch in batches:
+        value, more, grad = optimizer.compute_gradient(lambda p: both(p, batch))
+        optimizer = optimizer.apply_gradient(grad)
+        optimizer, last, _ = optimizer.optimize(lambda p: both(p, batch))
+        rows += [round(float(value), 8), more, round(float(last), 8)]
+    return [optimizer.target], rows
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_three_targets_take_what_another_file_returns_beside_the_loss() -> None:
+    found = verdict({"train.py": AUXILIARY, "common.py": COMMON})
+    assert found.kind == "equal", f"{found.kind}: {found.why}"
+    assert found.after["train.py"].count("has_aux=True") == 2
+    assert "def loss_and_gradient" not in found.after["train.py"]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "line"),
     [("", ", learning_rate=rate", 11), (", learning_rate=rate", "", 12)],
@@ -176,6 +203,26 @@ REWRITTEN = {
         PAIR,
         "loss, error, grad = optimizer.compute_gradient(loss_fn)",
         [f"(loss, error), grad = {WITH_AUX}"],
+    ),
+    "auxiliary from a function that is not in view": (
+        "rate(params)",
+        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
+        [f"(loss, error), grad = {WITH_AUX}"],
+    ),
+    "at times auxiliary, and taken": (
+        f"({PAIR}) if rate else {SCALAR}",
+        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
+        [f"(loss, error), grad = {WITH_AUX}"],
+    ),
+    "at times auxiliary, and not taken": (
+        f"({PAIR}) if rate else {SCALAR}",
+        "loss, grad = optimizer.compute_gradient(loss_fn)",
+        [f"loss, grad = {VALUE_AND_GRAD}"],
+    ),
+    "a step with auxiliary from elsewhere": (
+        "rate(params)",
+        "optimizer, loss, error = optimizer.optimize(loss_fn)",
+        [f"(loss, error), grad = {WITH_AUX}", "optimizer = optimizer.apply_gradients(grads=grad)"],
     ),
     "a lambda with auxiliary": (
         SCALAR,

@@ -13,6 +13,7 @@ from flax import serialization
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.legacy import legacy_flax
 from tests.codemods.programs import program, result_of
+from tests.generated.verdicts import verdict
 
 PROGRAM = """
     import flax
@@ -131,20 +132,70 @@ def test_only_the_optimizer_that_is_restored_is_concerned() -> None:
     assert {site.line for site in result.sites if site.note} == {6}
 
 
-def test_a_dataclass_with_an_optimizer_is_told_of() -> None:
-    program = """
-        from typing import Any
+IN_A_DATACLASS = """
+    from typing import Any
 
-        from flax import optim, struct
-        from flax.training import checkpoints
+    from flax import optim, serialization, struct
+    from flax.training import checkpoints
 
-        @struct.dataclass
-        class State:
-            optimizer: Any
+    @struct.dataclass
+    class State:
+        optimizer: Any
 
-        def restore(params, directory):
-            return checkpoints.restore_checkpoint(directory, State(optim.Adam(0.1).create(params)))
-        """
-    [note] = [site.note for site in result_of(program).sites if site.note]
+    def restore(params, data):
+        return {restored}
+    """
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "checkpoints.restore_checkpoint(data, {state})",
+        "serialization.from_bytes({state}, data)",
+        "serialization.from_state_dict({state}, serialization.msgpack_restore(data))",
+    ],
+)
+def test_a_dataclass_with_an_optimizer_is_told_of(call: str) -> None:
+    restored = call.replace("{state}", "State(optim.Adam(0.1).create(params))")
+    text = IN_A_DATACLASS.replace("{restored}", restored)
+    [note] = [site.note for site in result_of(text).sites if site.note]
 
     assert note.startswith("It is restored at train.py:11, where a checkpoint from ")
+
+
+STORED = """
+import jax
+from flax import optim, serialization, struct
+
+import export
+
+
+@struct.dataclass
+class State:
+    optimizer: optim.Optimizer
+    count: int
+
+
+def run(params, batches):
+    state = State(optim.Momentum(0.1, 0.9).create(params), 0)
+    for batch in batches:
+        grads = jax.tree_util.tree_map(lambda leaf: leaf * batch, state.optimizer.target)
+        optimizer = state.optimizer.apply_gradient(grads)
+        state = state.replace(optimizer=optimizer, count=state.count + 2)
+    return export.read(serialization.to_bytes(state))
+"""
+READER = """
+from flax import serialization
+
+
+def read(data):
+    raw = serialization.msgpack_restore(data)
+    return [raw["optimizer"]["target"]], [raw["count"], int(raw["optimizer"]["state"]["step"])]
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_a_program_that_reads_its_checkpoints_as_dicts_finds_its_optimizer() -> None:
+    found = verdict({"train.py": STORED, "export.py": READER})
+    assert (found.kind, found.said) == ("equal", False), found
+    assert "optimizer: train_state.TrainState" in found.after["train.py"]

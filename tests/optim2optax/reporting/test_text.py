@@ -145,6 +145,26 @@ def test_what_strikes_at_several_places_for_one_reason_is_one_entry(
     ]
 
 
+def test_verbose_has_every_line_of_what_is_left(project: Path, run: Run) -> None:
+    lines = range(7, 22)
+    for name in "abcde":
+        (project / f"{name}.py").write_text(
+            PICKLING + "    pickle.dumps(optimizer)\n" * 12
+        )
+    short = run("rewrite", ".").stdout
+    assert "and 4 more" in short
+    assert "e.py:" not in short
+    first, _, also, waiting, *_ = run("rewrite", "--verbose", ".").stdout.splitlines()
+    assert first.startswith("a.py:7:5: FO924 ")
+    for name in "abcde":
+        pickled = ", ".join(str(line) for line in lines if line != 8)
+        assert (
+            f"{name}.py:{pickled.removeprefix('7, ') if name == 'a' else pickled}"
+            in also
+        )
+        assert f"{name}.py:2, 6, 8" in waiting
+
+
 def test_what_partial_work_marks_is_what_it_rewrites_something_beside(
     project: Path, run: Run
 ) -> None:
@@ -220,6 +240,8 @@ def test_what_was_removed_is_told_by_name_at_the_end(project: Path, run: Run) ->
 def test_what_is_not_known_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
     for name in ("a", "b"):
         (project / f"{name}.py").write_text("import jax\n\njax.cond(f)\n")
+    told = run("rewrite", "--modernize", "--verbose", ".").stdout
+    assert "FO898 `jax.cond` is not in JAX 0.12.0. 2 uses: a.py:3; b.py:3\n" in told
     assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
         "Nothing to migrate in 2 files.",
         "FO898 `jax.cond` is not in JAX 0.12.0. 2 uses: a.py, b.py",
