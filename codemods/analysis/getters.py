@@ -10,7 +10,14 @@ from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import values_of
-from codemods.inference.objects import External, Getter, LegacyObject, Object, Place
+from codemods.inference.objects import (
+    External,
+    Getter,
+    LegacyObject,
+    Object,
+    Place,
+    plain,
+)
 from codemods.sources.modules import Unit
 from codemods.vocabulary import full_names
 
@@ -56,6 +63,9 @@ def getter_use(facts: Queries, unit: Unit, call: ast.Call) -> Use | None:
 def _sites(facts: Queries, call: ast.Call) -> Iterator[tuple[ast.Call, list[Place]]]:
     """The calls of a getter, and those that it is handed to, each with what it gets there."""
     for unit, node in facts.flow.stands_at(call):
+        # not what holds the getter, or what it gave
+        if not any(_is_made_by(call, item) for item in facts.objects(node)):
+            continue
         around = unit.parents.get(node)
         if isinstance(around, ast.keyword):
             around = unit.parents.get(around)
@@ -69,6 +79,11 @@ def _sites(facts: Queries, call: ast.Call) -> Iterator[tuple[ast.Call, list[Plac
                     others = (one for one in values_of(around) if one is not node)
                     places = (("expression", one, None) for one in others)
                     yield around, [("each of", place) for place in places]
+
+
+def _is_made_by(call: ast.Call, item: Object) -> bool:
+    getter = plain(item)
+    return isinstance(getter, Getter) and getter.call is call
 
 
 def _owners(

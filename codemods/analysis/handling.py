@@ -57,8 +57,8 @@ TUPLES = listed("""
 
 
 HaveFixedRates = Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool]
-Unlike = tuple[Use, ast.Call | None]
-"""A place where a train state is unlike an optimizer; that of a call only if its leaves matter."""
+Unlike = tuple[Use, bool]
+"""A place where a train state is unlike an optimizer, and whether only if its leaves matter."""
 
 
 class Handling:
@@ -78,9 +78,8 @@ class Handling:
         """
         return [
             use
-            for use, counting in self._unlike
-            if counting is None
-            or not self._is_counted_alike(counting, have_fixed_rates)
+            for use, counts in self._unlike
+            if not counts or not self._is_counted_alike(use, have_fixed_rates)
         ]
 
     @cached_property
@@ -90,8 +89,9 @@ class Handling:
         found: list[Unlike] = []
         for unit, call in self.flow.reading.calls:
             found += self._of_call(unit, call)
-            found += ((use, None) for use in self._told_apart(unit, call))
-        found += ((use, None) for use in self._keyed())
+            found += ((use, False) for use in self._told_apart(unit, call))
+        found += ((use, False) for use in self._keyed())
+        found += self._measured()
         return found
 
     @cached_property
@@ -151,7 +151,7 @@ class Handling:
         if objects and not (tree and self._ends_at_optimizers(call)):
             # jax.tree_leaves(optimizer)
             counts = tree in ("leaves", "flatten")
-            yield Use("whole", kind, unit, call, objects), call if counts else None
+            yield Use("whole", kind, unit, call, objects), counts
 
     def _ends_at_optimizers(self, call: ast.Call) -> bool:
         """Whether the leaves of a tree are whole optimizers."""
@@ -176,19 +176,35 @@ class Handling:
             for root in self.flow.roots(self.flow.places.get(node))
         )
 
-    def _is_counted_alike(
-        self, call: ast.Call, have_fixed_rates: HaveFixedRates
-    ) -> bool:
+    def _measured(self) -> Iterator[Unlike]:
+        """Where it is asked how many leaves or nodes the structure of an optimizer has."""
+        for unit in self.facts.project.units:
+            for node in unit.nodes:
+                match node:
+                    # jax.tree_util.tree_structure(optimizer).num_leaves
+                    case ast.Attribute(value=value, attr="num_leaves" | "num_nodes"):
+                        # the structure stands for the tree
+                        objects = self.optimizers_in([value])
+                        made = self.flow.origins(self.flow.places.get(value))
+                        calls = [one for one in made if isinstance(one, ast.Call)]
+                        if objects and not any(map(self._ends_at_optimizers, calls)):
+                            use = Use("whole", COUNTED, unit, node, objects)
+                            yield use, node.attr == "num_leaves"
+
+    def _is_counted_alike(self, use: Use, have_fixed_rates: HaveFixedRates) -> bool:
         """Whether nothing depends on the order of the leaves that a call returns, and their number.
 
         Where a train state has more of them than an optimizer, the number may.
         """
-        objects = self.optimizers_in(call)
         made: list[LegacyObject] = []
-        for obj in objects:
+        for obj in use.objects:
             made += self.facts.legacy.definitions(obj) or [obj]
-        is_countless = all(map(_is_countless, made)) and have_fixed_rates(made, objects)
-        return in_any_order(call, self.facts, counts=not is_countless)
+        is_countless = all(map(_is_countless, made)) and have_fixed_rates(
+            made, use.objects
+        )
+        if not isinstance(use.node, ast.Call):
+            return is_countless
+        return in_any_order(use.node, self.facts, counts=not is_countless)
 
     def _keyed(self) -> Iterator[Use]:
         """Where a state dict is asked for a key that is not there any more, or for what counts."""

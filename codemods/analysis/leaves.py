@@ -45,21 +45,28 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
     functions = COMMUTATIVE - ADDING if counts else COMMUTATIVE
     is_rebuilt = _is_rebuilt(call, facts)
     followed = {Container(call, LEAVES)}
-    before: set[Container] = set()
-    while followed != before:
-        before = {*followed}
-        for node in dict.fromkeys(chain.from_iterable(map(facts.holders, before))):
+    handed: set[ast.expr] = set()
+    before: tuple[set[Container], set[ast.expr]] | None = None
+    while (followed, handed) != before:
+        before = {*followed}, {*handed}
+        holding = chain(*map(facts.holders, before[0]), before[1])
+        for node in dict.fromkeys(holding):
             unit = facts.scope(node).unit
-            if not _holds(node, before, facts) or (
+            if not _holds(node, followed, facts) or (
                 is_rebuilt and _goes_with_its_structure(node, unit)
             ):
                 continue
-            if not _is_harmless(node, unit, before, facts, functions):
+            if not _is_harmless(node, unit, followed, facts, functions):
                 return False
             # [leaf.size for leaf in leaves] is followed, too.
             match unit.parents.get(node):
                 case ast.comprehension(iter=iterated) as parent if iterated is node:
                     followed.add(Container(unit.parents[parent]))
+                case ast.Call() as parent if _maps(parent, facts):
+                    followed.add(Container(parent, "map"))
+                # list(leaves)[1]
+                case ast.Call() as parent if SAME & {*facts.externals(parent.func)}:
+                    handed.add(parent)
     return True
 
 
@@ -136,6 +143,9 @@ def _is_harmless(
             facts.externals(function)
         ):
             return node is first or _holds(first, followed, facts)
+        # map(is_finite, leaves)
+        case ast.Call(args=[_, elements]) if _maps(parent, facts):
+            return node is elements
         # sum(leaves)
         case ast.Call():
             return node is not parent.func and _takes(parent, facts, functions)
@@ -160,6 +170,11 @@ def _is_harmless(
             around = function_of(unit, parent)
             return around is not None and bool(facts.flow.entered[around])
     return _only_moves(node, parent)
+
+
+def _maps(call: ast.Call, facts: Queries) -> bool:
+    """Whether this is `map(function, leaves)`, which is followed as a comprehension is."""
+    return len(call.args) == 2 and facts.externals(call.func) == ["builtins.map"]
 
 
 def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:

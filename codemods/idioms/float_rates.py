@@ -24,6 +24,7 @@ FLOAT = frozenset(("float",))
 INTEGER = frozenset(("integer",))
 TYPED = frozenset(("typed",))
 """An array that is given a type."""
+NUMPY = frozenset(("numpy",))
 OTHER = frozenset(("other",))
 UNKNOWN = frozenset(("unknown",))
 NUMBERS = FLOAT | INTEGER
@@ -67,7 +68,12 @@ class FloatRates:
 
     def may_be_other(self, node: ast.expr) -> bool:
         """Whether something shows that a rate may be no float, or an array of a type of its own."""
-        return not self._kinds(node).isdisjoint(INTEGER | TYPED | OTHER)
+        return not self._kinds(node).isdisjoint(INTEGER | TYPED | NUMPY | OTHER)
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number or an array, and not None."""
+        kinds = self._kinds(node)
+        return bool(kinds) and kinds <= NUMBERS | TYPED | NUMPY
 
     def _kinds(self, node: ast.expr) -> Kinds:
         """The kinds of all that an expression may be; what depends on itself adds none."""
@@ -192,7 +198,7 @@ def _named(name: str) -> Kinds:
     if name.startswith("jax.") or name in ("builtins.float", "builtins.float()"):
         return FLOAT
     is_array = name.startswith("numpy.") and not name.endswith(PLAIN)
-    return OTHER if is_array else UNKNOWN
+    return NUMPY if is_array else UNKNOWN
 
 
 def _declares_float(cls: ast.ClassDef, name: str) -> bool:

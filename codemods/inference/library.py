@@ -699,8 +699,9 @@ def fold(_: Inference, arguments: Arguments) -> Answer:
     if len(arguments.positional) < 2:
         return []
     function, elements, *initial = arguments.positional
-    found: list[Object] = [*(yield ("each of", elements))]
-    for place in initial:
+    found: list[Object] = []
+    # the first argument is the initial value, or else the first element
+    for place in initial or [("each of", elements)]:
         found += yield place
     # what the function gives for one element is its argument for the next
     folded = ("part", fold, arguments)

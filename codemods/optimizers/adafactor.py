@@ -11,8 +11,8 @@ chain.
 Legacy takes the square of a complex gradient, optax the squared modulus. So optimizers of complex
 parameters stay.
 
-In bfloat16 both train and round differently: they come nearer to each other than either to
-float32.
+In bfloat16 both train and round differently, as legacy has second moments in float32 and optax in
+the type of the parameters: they come nearer to each other than either to float32.
 """
 
 from __future__ import annotations
@@ -239,4 +239,5 @@ OPTIMIZER = LegacyOptimizer(
         "epsilon2": 2e-3,
     },
     sizes=("min_dim_size_to_factor",),
+    keeps_types=True,
 )

@@ -205,15 +205,14 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     return call.with_changes(args=args)
 
 
-def with_float_rate(call: cst.Call) -> cst.Call:
-    """A constructor call whose learning rate is made a float, also from None."""
+FROM_NUMBER = "float({rate})"
+FROM_NUMBER_OR_NONE = "float({rate} or 0)"
+
+
+def with_float_rate(call: cst.Call, form: str = FROM_NUMBER_OR_NONE) -> cst.Call:
+    """A constructor call whose learning rate is made a float, by one of these forms."""
     given = bound(RATE_FIRST, call)[RATE]
-    return with_rate(call, as_float(given.value))
-
-
-def as_float(rate: cst.BaseExpression) -> cst.BaseExpression:
-    """What may be None, a number of NumPy or an array, as a float: None is 0.0."""
-    return expression("float({rate} or 0)", rate=rate)
+    return with_rate(call, expression(form, rate=given.value))
 
 
 def has_unset_rate(node: cst.CSTNode) -> bool:

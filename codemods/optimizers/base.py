@@ -117,7 +117,8 @@ class LegacyOptimizer:
     `samples` has a value away from the default for each number that only this constructor takes, to
     be compared with in the place of a program's own. `sizes` are the parameters that leaves are
     compared with. The legacy one `takes_scalars`, or no parameter without an axis; `fault` is what
-    it does wrong, as the new one does.
+    it does wrong, as the new one does. Its steps may give parameters another type, unless it
+    `keeps_types`.
     """
 
     name: str
@@ -139,6 +140,7 @@ class LegacyOptimizer:
     samples: Mapping[str, float] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
     takes_scalars: bool = True
+    keeps_types: bool = False
     fault: str = ""
 
     @property

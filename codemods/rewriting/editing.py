@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 
 import libcst as cst
 
@@ -136,6 +136,9 @@ def _finished(
     """The outcome once the edits are made: helpers and imports are added, and promises checked."""
     needed = (*applied.supports.values(), *work.given)
     called = {one.name: called_otherwise(one, work.called) for one in needed}
+    bound = _bound_still(work, original)
+    for name, support in called.items():
+        called[name] = _with_other_imports(support, original.unit, bound)
     applied.supports = {support.name: support for support in called.values()}
     own = [one for name, one in called.items() if name not in work.imported]
     supports = {support.name: support for support in own}
@@ -144,7 +147,7 @@ def _finished(
     }
     code = original.code_of(updated) if work.imported else ""
     imported = _imported(work, code, sources)
-    taken = _bound_still(work, original) if sources or imported else set()
+    taken = bound if sources or imported else set()
     clash = _clashes(original.module, sources, imported, taken)
     # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
@@ -187,22 +190,55 @@ def _renaming(name: str) -> str:
 
 
 def _meant_otherwise(unit: Unit, supports: Mapping[str, Support]) -> str | None:
-    """A name that a helper imports and that the module binds to something else, if there is one."""
-    needed: dict[str, str] = {}
-    imports = (support.imports for support in supports.values())
-    for statement in chain.from_iterable(imports):
-        needed.update(_imported_by(ast.parse(statement).body[0]))
+    """A name that an import binds for new code, and the module to something else."""
+    meanings = _meanings(unit)
+    for statement in chain.from_iterable(one.imports for one in supports.values()):
+        for name, full_name in _imported_by(ast.parse(statement).body[0]).items():
+            if not meanings[name] <= {full_name}:
+                return name
+    return None
+
+
+def _with_other_imports(support: Support, unit: Unit, taken: set[str]) -> Support:
+    """A helper that imports under another name what the module calls something else.
+
+    ```
+    import struct
+    from flax import struct as flax_struct
+    ```
+    """
+    # new code outside of helpers calls what it needs by the name that it is given
+    if not support.source:
+        return support
+    meanings = _meanings(unit)
+    imports: list[str] = []
+    names: dict[str, str] = {}
+    for statement in support.imports:
+        [(name, full_name)] = _imported_by(ast.parse(statement).body[0]).items()
+        if meanings[name] <= {full_name}:
+            imports.append(statement)
+        else:
+            found = [one for one in meanings if meanings[one] == {full_name}]
+            word = full_name.replace(".", "_")
+            numbered = (f"{word}_{number}" for number in count(2))
+            free = (one for one in chain((word,), numbered) if one not in taken)
+            names[name] = found[0] if found else next(free)
+            package, _, last = full_name.rpartition(".")
+            start = f"from {package} import" if package else "import"
+            imports.append(f"{start} {last} as {names[name]}")
+    return replace(called_otherwise(support, names), imports=tuple(imports))
+
+
+def _meanings(unit: Unit) -> defaultdict[str, set[str]]:
+    """What a module binds each name to: the full names of imports, and "" for all else."""
+    meanings: defaultdict[str, set[str]] = defaultdict(set)
     # a variable of a function hides nothing from a helper
     for name, declared, node in unit.bindings.get(unit.tree, ()):
-        if declared or name not in needed:
-            continue
-        imported: dict[str, str] = {}
-        if isinstance(node, ast.alias):
-            imported = _imported_by(unit.parents[node])
-        # import numpy as jnp
-        if imported.get(name) != needed[name]:
-            return name
-    return None
+        if not declared:
+            is_import = isinstance(node, ast.alias)
+            found = _imported_by(unit.parents[node]) if is_import else {}
+            meanings[name].add(found.get(name, ""))
+    return meanings
 
 
 def _imported_by(statement: ast.AST) -> dict[str, str]:

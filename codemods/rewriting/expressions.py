@@ -99,7 +99,7 @@ def _converted(
     if edit.rate:
         call = with_rate(call, expression(edit.rate))
     if edit.as_float:
-        call = with_float_rate(call)
+        call = with_float_rate(call, edit.as_float)
     if edit.mask is not None:
         file.need([MASK_BY_PATH], are_fixed=True)
         # the name of a predicate, or the span of one within the file

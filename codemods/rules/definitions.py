@@ -12,7 +12,11 @@ from codemods.idioms.schedules import Schedules
 from codemods.inference.binding import is_unpacked
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
-from codemods.optimizers.arguments import PLACEHOLDER
+from codemods.optimizers.arguments import (
+    FROM_NUMBER,
+    FROM_NUMBER_OR_NONE,
+    PLACEHOLDER,
+)
 from codemods.optimizers.base import learning_rate
 from codemods.rewriting.edits import ConvertDefinition, Edit
 from codemods.rules import reasons, rule
@@ -88,10 +92,10 @@ def _with_rate(
     is_set_by_steps = any(obj in context.overrides.injected for obj in use.objects)
     own = learning_rate(use.node)
     if own is not None:
-        made_float = is_set_by_steps and context.float_rates.needs_float(
-            own, _is_part(use, context)
-        )
-        return replace(conversion, inject=is_set_by_steps, as_float=made_float)
+        rates, as_float = context.float_rates, ""
+        if is_set_by_steps and rates.needs_float(own, _is_part(use, context)):
+            as_float = FROM_NUMBER if rates.is_number(own) else FROM_NUMBER_OR_NONE
+        return replace(conversion, inject=is_set_by_steps, as_float=as_float)
     # optim.Adam()
     if not is_set_by_steps and _is_stepped(use, context):
         return reasons.no_learning_rate(

@@ -16,7 +16,7 @@ from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
-from codemods.optimizers.base import learning_rate
+from codemods.optimizers.base import LegacyOptimizer, learning_rate
 from codemods.rules.older_checkpoints import OlderCheckpoints, note
 
 DROPPED = (
@@ -43,6 +43,10 @@ SHORT_PARAMS = (
 SHORT_BETA = (
     "In bfloat16, `flax.optim` rounded beta2 = 0.999 to 1 and never moved them, or made them NaN; "
     "optax trains them."
+)
+SHORT_MOMENTS = (
+    "Its parameters may have 16 bits ({}): `flax.optim` had its second moments in float32, optax "
+    "has them in the parameters' type. The steps differ by rounding."
 )
 CREATING = ("definition.create", "definition.init_state")
 UNFREEZE = (
@@ -160,18 +164,25 @@ class Notes:
         typed = self.facts.of(LowPrecision).made_of_them(made)
         if typed is None:
             return
-        yield message(SHORT_PARAMS, typed)
+        known = self._known(created.objects)
+        keeps_types = bool(known) and all(one.keeps_types for one in known)
+        if not keeps_types:
+            yield message(SHORT_PARAMS, typed)
         # a definition that keeps its interface does as legacy did
-        if self._have_beta2(created.objects) and self._why_interface(created) is None:
+        if self._why_interface(created) is not None:
+            return
+        if keeps_types:
+            yield message(SHORT_MOMENTS, typed)
+        if any(one.name == "beta2" for each in known for one in each.parameters):
             yield SHORT_BETA
 
-    def _have_beta2(self, definitions: Iterable[LegacyObject]) -> bool:
-        """Whether some definitions, or parts of them, are those of Adam or its like."""
+    def _known(self, definitions: Iterable[LegacyObject]) -> list[LegacyOptimizer]:
+        """The optimizers that some definitions are of, and their parts."""
         links = self.facts.legacy.links
         given = {*definitions}
         given |= {part for whole, part in links if whole in given}
         known = filter(None, map(legacy_optimizer, given))
-        return any(one.name == "beta2" for each in known for one in each.parameters)
+        return [one for one in known if not one.is_composite]
 
     def _of_unknown_params(self, created: Use) -> Iterator[Prose]:
         """That the plain train state was taken, though nothing shows what the params are."""

@@ -24,17 +24,17 @@ from codemods.sources.modules import Span
 class ConvertDefinition(Edit):
     """Turn the constructor call at `span` into its optax form.
 
-    `rate` is the source text of another learning rate, if it gets one, and `as_float` says that
-    its own may be None or no float when the program runs. `mask` is the name or the span of the
-    predicate that chooses the parameters whose weights decay, if not all do. `sets_decay` says
-    that each step sets the weight decay. `link` is the source text of what comes first in the
-    chain. `note` is what the report says of the site.
+    `rate` is the source text of another learning rate, if it gets one, and `as_float` the form that
+    makes a float of its own, if that may be none when the program runs. `mask` is the name or the
+    span of the predicate that chooses the parameters whose weights decay, if not all do.
+    `sets_decay` says that each step sets the weight decay. `link` is the source text of what comes
+    first in the chain. `note` is what the report says of the site.
     """
 
     optimizer: str
     inject: bool
     rate: str = ""
-    as_float: bool = False
+    as_float: str = ""
     mask: Span | str | None = None
     sets_decay: bool = False
     link: str = ""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.codemods.programs import result_of, table
+from tests.codemods.test_alike import assert_alike
 
 TRAINING = """
 import functools
@@ -290,6 +293,29 @@ def test_the_place_of_a_type_and_an_optimizer_without_beta2() -> None:
     assert note.line == 6
     assert "16 bits (train.py:4)" in note.note
     assert "beta2" not in note.note
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("given", ["", ", step_offset=1"])
+def test_adafactor_never_made_params_float32(given: str) -> None:
+    """It is told that moments are rounded, unless the interface and all numbers are kept."""
+    text = f"""
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def run():
+            params = {{"w": jnp.linspace(0, 1, 6, dtype=jnp.bfloat16)}}
+            optimizer = optim.Adafactor(0.1).create(params)
+            grads = {{"w": jnp.linspace(-1, 1, 6)}}
+            optimizer = optimizer.apply_gradient(grads{given})
+            return [str(x.dtype) for x in jax.tree_util.tree_leaves(optimizer.target)]
+        """
+    sites = result_of(text).sites
+    notes = [site.note for site in sites if "16 bits" in site.note]
+    assert len(notes) == (not given)
+    assert not any("first step" in note for note in notes)
+    assert_alike(textwrap.dedent(text))
 
 
 def test_a_definition_that_keeps_its_interface() -> None:

@@ -1,4 +1,4 @@
-"""Trees of optimizers whose leaves are these, and not the arrays in them."""
+"""The leaves of optimizers, and trees whose leaves are optimizers."""
 
 from __future__ import annotations
 
@@ -44,3 +44,48 @@ def test_whole_optimizers_are_counted_as_before() -> None:
 def test_arrays_are_not(stop: str) -> None:
     text = PROGRAM.format(stop=stop, rest="return len(leaves)")
     assert "FO924" in {site.code for site in result_of(text, OPTAX_ALONE).sites}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "return all(map(lambda x: bool(jnp.isfinite(x).all()), leaves))",
+        "return any(map(bool, map(lambda x: jnp.isnan(x).any(), leaves)))",
+    ],
+)
+def test_whether_all_are_finite(rest: str) -> None:
+    """As many more of them as there may be, the answer is the same."""
+    assert_alike(PROGRAM.format(stop="", rest=rest))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "return sum(map(jnp.size, leaves))",
+        "return list(map(jnp.shape, leaves))[1]",
+        "return next(map(jnp.shape, leaves))",
+        "return list(leaves)[1].shape",
+        "return jax.device_get(tuple(leaves))[1].shape",
+        "return structure.num_leaves",
+        "return jax.tree_util.tree_structure(every).num_nodes",
+        "shape = jax.tree_util.tree_structure(every['a'])\n    return shape.num_leaves",
+    ],
+)
+def test_how_many_there_are(rest: str) -> None:
+    text = PROGRAM.format(stop="", rest=rest)
+    assert "FO924" in {site.code for site in result_of(text, OPTAX_ALONE).sites}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "return jax.tree_util.tree_structure(every['a'].target).num_nodes",
+        "return jax.tree_util.tree_structure(plain).num_leaves",
+        "return jax.tree_util.tree_structure(every, is_leaf=is_optimizer).num_leaves",
+    ],
+)
+def test_as_many_as_before(rest: str) -> None:
+    made = "plain = optim.GradientDescent(0.1).create({'w': jnp.ones(3)})"
+    assert_alike(PROGRAM.format(stop="", rest=f"{made}\n    {rest}"))

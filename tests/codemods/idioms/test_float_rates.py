@@ -62,37 +62,40 @@ AS_THEY_ARE = {
     "given back by a function": ("scaled(64)", "", ""),
     "traced": ("lr", "lr", "jax.vmap(train)({}, [], [], jnp.ones(2))"),
 }  # fmt: skip
-MADE_FLOATS = {
-    "a parameter that is None": ("lr", "lr=None", "train({}, [], [])"),
-    "one that is declared, and None": ("lr", "lr: float = None", ""),
+NUMBERS = {
     "a whole number": ("lr", "lr=1", ""),
     "a whole number that calls give": ("lr", "lr=0.1", "train({}, [], [], 1)"),
     "a number of NumPy": ("lr", "lr", "train({}, [], [], np.float32(0.1))"),
     "a whole constant": ("SCALE", "", ""),
     "computed of whole numbers": ("SCALE * 2", "", ""),
-    "a truth value": ("True", "", ""),
     "a whole number that is negated": ("-lr", "lr=1", ""),
-    "a parameter with a default, of a function in a table": (
-        "lr",
-        "lr=0.1",
-        "MAKERS = {'one': train}\n    MAKERS['one'](*given)",
-    ),
-    "a field that may be None": ("config.late", "config", "train({}, [], [], Config())"),
     "a field that is declared, and given another": (
         "config.rate",
         "config",
         "train({}, [], [], Config(rate=np.float32(0.1)))",
     ),
-    "one of two": ("0.1 if lr else None", "lr", ""),
     "an element of a table": ("TABLE['whole']", "", ""),
     "found in a table, or a whole number": ("TABLE.get('base', 1)", "", ""),
-    "not in a table": ("TABLE.get('late')", "", ""),
     "an element of an array of NumPy": ("np.linspace(0.1, 0.2, 3)[0]", "", ""),
-    "an attribute of a namespace": ("settings.late", "", ""),
-    "an attribute of a class": ("Trainer().rate", "", ""),
     "given back by a function": ("scaled(64, np.float32(0.1))", "", ""),
     "the larger of two whole numbers": ("max(1, SCALE)", "", ""),
     "rounded": ("round(lr)", "lr", ""),
+}  # fmt: skip
+MAYBE_NONE = {
+    "a parameter that is None": ("lr", "lr=None", "train({}, [], [])"),
+    "one that is declared, and None": ("lr", "lr: float = None", ""),
+    "a number of NumPy, or None": ("np.linspace(0.1, 0.2, 3)[0] if lr else None", "lr", ""),
+    "a truth value": ("True", "", ""),
+    "a field that may be None": ("config.late", "config", "train({}, [], [], Config())"),
+    "a parameter with a default, of a function in a table": (
+        "lr",
+        "lr=0.1",
+        "MAKERS = {'one': train}\n    MAKERS['one'](*given)",
+    ),
+    "one of two": ("0.1 if lr else None", "lr", ""),
+    "not in a table": ("TABLE.get('late')", "", ""),
+    "an attribute of a namespace": ("settings.late", "", ""),
+    "an attribute of a class": ("Trainer().rate", "", ""),
 }  # fmt: skip
 
 
@@ -107,6 +110,11 @@ def rewritten(definition: str, rate: str, parameter: str, call: str) -> str:
 
 
 def made_float(rate: str) -> str:
+    """`float(lr)`, without its spaces."""
+    return f"float({''.join(rate.split())})"
+
+
+def made_float_or_0(rate: str) -> str:
     """`float(lr or 0)`, without its spaces."""
     value = "".join(rate.split())
     is_atom = rate[-1] in ")]" or (" " not in rate and not rate.startswith("-"))
@@ -120,11 +128,18 @@ def test_rates_are_as_they_were(given: tuple[str, str, str]) -> None:
     assert f"(learning_rate={rate})" in rewritten(SINGLE, *given)
 
 
-@pytest.mark.parametrize("given", MADE_FLOATS.values(), ids=MADE_FLOATS)
-def test_what_may_be_something_else_is_made_a_float(
+@pytest.mark.parametrize("given", NUMBERS.values(), ids=NUMBERS)
+def test_what_may_be_another_number_is_made_a_float(
     given: tuple[str, str, str],
 ) -> None:
     assert f"(learning_rate={made_float(given[0])})" in rewritten(SINGLE, *given)
+
+
+@pytest.mark.parametrize("given", MAYBE_NONE.values(), ids=MAYBE_NONE)
+def test_what_may_be_none_is_made_a_float_as_well(
+    given: tuple[str, str, str],
+) -> None:
+    assert f"(learning_rate={made_float_or_0(given[0])})" in rewritten(SINGLE, *given)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +148,6 @@ def test_what_may_be_something_else_is_made_a_float(
 def test_a_group_whose_rate_would_not_be_missed_has_a_float_for_certain(
     rate: str, is_made_float: bool
 ) -> None:
-    expected = made_float(rate) if is_made_float else rate
+    expected = made_float_or_0(rate) if is_made_float else rate
 
     assert f"(learning_rate={expected})" in rewritten(GROUP, rate, "lr, config", "")

@@ -197,6 +197,8 @@ made.optimize(loss_fn)[0].target  # is: made
 made.state.step  # is: state made
 == reduce
 functools.reduce(lambda o, batch: o.apply_gradient(batch), batches, made).target  # is: made
+functools.reduce(lambda total, o: total, [made], 0.0).target  # is: unknown
+functools.reduce(lambda first, o: first, [made]).target  # is: made
 == map, filter, sorted, reversed
 [*map(lambda o: o, [made])][0].target  # is: made
 list(filter(None, [made]))[0].target  # is: made

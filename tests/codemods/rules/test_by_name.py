@@ -69,6 +69,15 @@ return params_of(step(optimizer)), params_of(params)
         "return [*map(operator.attrgetter('target'), [optimizer, step(optimizer)])]",
         "map(operator.attrgetter('params'), [",
     ),
+    "a getter, of which the results are used": (
+        """
+def total(tree):
+    return sum(float(x.sum()) for x in jax.tree_util.tree_leaves(tree))
+targets = list(map(operator.attrgetter('target'), [optimizer, step(optimizer)]))
+return total(targets[0]), total(targets[1])
+""",
+        "map(operator.attrgetter('params'), [",
+    ),
     "a getter through something else": (
         """
 agent = types.SimpleNamespace(optimizer=step(optimizer))

@@ -282,6 +282,19 @@ def run(params, batches):
         _, state = definition.restore_state({"w": jnp.ones(2)}, state, stored)
         """,
     ),
+    "struct of the standard library": {
+        "train.py": one(
+            "optim.Adam(0.1)",
+            given=", beta1=0.5",
+            told="[calcsize(struct), calcsize(jax_numpy)]",
+            more="""
+            def calcsize(module):
+                return module.calcsize("i")
+
+            jax_numpy = struct
+            """,
+        )["train.py"].replace("import optim, struct", "import optim").replace("import jax.numpy as jnp", "import struct\nimport numpy as jnp")
+    },
 }  # fmt: skip
 
 
