@@ -51,7 +51,8 @@ def _is_attribute(module: Unit, facts: Facts) -> bool:
                 item.unit is not None and item.unit.names_bound[word]
             ):
                 return True
-    return False
+    # a file that is not read
+    return any(f".{word}." in text for text in facts.others.values())
 
 
 def _has_effects(module: Unit, importer: Unit, facts: Facts) -> bool:
@@ -67,8 +68,15 @@ def _has_effects(module: Unit, importer: Unit, facts: Facts) -> bool:
         unit = units.get(path)
         if unit is None or any(_does_more(one, facts) for one in unit.tree.body):
             return True
+        packages = _packages_around(path)
         pending += facts.graphs[0][path]
+        pending += [one for one in packages if one in units or one in facts.others]
     return False
+
+
+def _packages_around(path: str) -> list[str]:
+    """The files, as far as they exist, that are imported ahead of a module in packages."""
+    return [str(folder / "__init__.py") for folder in PurePosixPath(path).parents]
 
 
 def _does_more(statement: ast.stmt, facts: Facts) -> bool:

@@ -555,3 +555,16 @@ def test_an_import_of_a_module_goes_with_its_last_reader() -> None:
 )
 def test_an_import_of_a_module_that_is_needed_stays(changed: dict[str, str]) -> None:
     assert "from lab import choice\n" in _learner(changed)
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_an_import_from_a_package_that_does_more_stays() -> None:
+    learner = CHOICE["lab/learner"]
+    package = {"lab/__init__": "print('imported')\n", "lab/learner": ""}
+    texts = {**CHOICE, **package, "train": learner}
+    found = verdict({f"{name}.py": program(text) for name, text in texts.items()})
+    assert found.kind == "equal", found
+    assert "from lab import choice\n" in found.after["train.py"]
+    texts["lab/__init__"] = ""
+    found = verdict({f"{name}.py": program(text) for name, text in texts.items()})
+    assert "choice" not in found.after["train.py"]
