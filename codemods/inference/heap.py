@@ -91,6 +91,8 @@ class Heap:
                 return self._of_external(item, name)
             case Module() | Instance() | Made() if name == "__dict__":
                 return (yield from self.namespace(item))
+            case Instance() | Made() if name == "__class__":
+                return [item.cls]
             case Module():
                 return (yield from self.engine.names.member(item, name))
             case Instance() | Made():

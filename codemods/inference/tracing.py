@@ -48,6 +48,9 @@ Step: TypeAlias = tuple[Stop, bool]
 PUTTING = CHANGING - {"sort"}
 """Methods that may put what they are given into a container."""
 
+OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__")
+"""The methods whose first parameter is a class without a decorator."""
+
 EMPTYING = frozenset(
     words("dict OrderedDict SimpleNamespace ConfigDict FrozenConfigDict FrozenDict set")
     + words("zip enumerate map filter sorted reversed chain cycle next")
@@ -283,10 +286,10 @@ class Tracing:
     def _decorating(self, node: Decorated) -> Iterator[Step]:
         """The parameters of decorators that a function or class is given to.
 
-        So is a class that is derived from one to the `__init_subclass__` of that.
+        A class stands in its own methods, too: as `cls`, `type(self)` and `self.__class__`.
         """
         if isinstance(node, ast.ClassDef):
-            yield from self._deriving(node)
+            yield from self._in_methods(node, {node})
         for decorator in node.decorator_list:
             for definition in self._definitions(decorator):
                 if isinstance(definition, Class):
@@ -305,17 +308,29 @@ class Tracing:
                 for taker in takers:
                     yield from self._given_to(taker, 0, None)
 
-    def _deriving(self, node: ast.ClassDef) -> Iterator[Step]:
+    def _in_methods(
+        self, node: ast.ClassDef, seen: set[ast.ClassDef]
+    ) -> Iterator[Step]:
+        """Where the methods of a class and of its bases have what they are called on as a class."""
+        unit = self.engine.class_of(node).unit
+        for inner in ast.walk(node):
+            match inner:
+                case ast.FunctionDef(name=name, args=ast.arguments(args=[first, *_])):
+                    of_class = "classmethod" in self.engine.decorators(inner)
+                    if of_class or name in OF_CLASSES:
+                        scope = self.engine.functions[inner].scope
+                        yield ("variable", scope, first.arg), False
+                # type(self)(…), self.__class__(…)
+                case (
+                    ast.Call(func=ast.Name(id="type"), args=[_])
+                    | ast.Attribute(attr="__class__")
+                ):
+                    yield ("value", unit, inner), False
         for base in node.bases:
             for cls in self._definitions(base):
-                if not isinstance(cls, Class) or cls.node is node:
-                    continue
-                for statement in cls.node.body:
-                    match statement:
-                        case ast.FunctionDef(name="__init_subclass__"):
-                            function = self.engine.functions[statement]
-                            yield from self._given_to(function, 0, None)
-                yield from self._deriving(cls.node)
+                if isinstance(cls, Class) and cls.node not in seen:
+                    seen.add(cls.node)
+                    yield from self._in_methods(cls.node, seen)
 
     def _may_be_of(self, unit: Unit | None, scope: Scope, name: str) -> bool:
         """Whether a module has a name from another: it is that, or a package around it."""

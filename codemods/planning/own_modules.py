@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -41,9 +42,16 @@ def replaced_modules(unit: Unit, exports: Exports) -> Iterator[Import]:
 
 
 def _is_attribute(module: Unit, facts: Facts) -> bool:
-    """Whether a file reads a module from its package, which has it once some file imports it."""
+    """Whether a file reads a module from its package, which has it once some file imports it.
+
+    Or perhaps by its name: `sys.modules["optimizers"]`.
+    """
     path = PurePosixPath(module.path)
     word = path.parent.name if module.is_package else path.stem
+    texts = [unit.code for unit in facts.project.read]
+    quoted = re.compile(rf"""["'][\w.]*\b{re.escape(word)}["']""")
+    if any(map(quoted.search, (*texts, *facts.others.values()))):
+        return True
     for _, owner in facts.flow.engine.index.attributes_read.get(word, ()):
         for item in facts.objects(owner):
             # package.optimizers, if the package itself imports no such name

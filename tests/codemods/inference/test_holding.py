@@ -385,6 +385,42 @@ class Trainer:
         self.show(made)
 
 Trainer(show=Show()).run()
+== a class that its own methods call
+class Agent:
+    def __init__(self, held):
+        self.held = held
+
+    @classmethod
+    def create(cls):
+        return cls(made)
+
+    def twin(self):
+        return type(self)(self.held)
+
+    def other(self):
+        return self.__class__(held=self.held)
+
+    def show(self):
+        self.held.target  # is: made
+
+class Derived(Agent):
+    def tell(self):
+        self.held.target  # is: made
+
+Agent.create().twin().held.target  # is: made
+Derived.create().other().held.target  # is: made
+== a class that a method of its base calls
+class Base:
+    def __init__(self, held):
+        self.held = held
+
+    @classmethod
+    def create(cls):
+        return cls(made)
+
+class Derived(Base):
+    def tell(self):
+        self.held.target  # is: made
 == a class in a table by a decorator
 TABLE = {}
 
