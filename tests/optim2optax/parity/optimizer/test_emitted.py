@@ -437,7 +437,13 @@ def test_each_group_has_leaves_of_its_own(
     exec(
         compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
     )
-    assert capsys.readouterr().out.strip() == str(case.comparison)
+    assert case.comparison is not None
+    first_difference = case.comparison.first_difference
+    if first_difference is not None:
+        # the likely mistake is looked for where a case is judged
+        first_difference = replace(first_difference, cause=None)
+    told = replace(case.comparison, first_difference=first_difference)
+    assert capsys.readouterr().out.strip() == str(told)
 
 
 UNEVALUABLE = {
