@@ -35,7 +35,7 @@ SHIFTING = frozenset(
 )
 """Methods that may change the index of an element."""
 
-READING = frozenset(words("get pop setdefault __getitem__ popleft __next__"))
+READING = frozenset(words("get pop setdefault __getitem__ popleft __next__ send"))
 SAME = frozenset(
     words("copy __copy__ __iter__ __reversed__ unfreeze unflatten _replace _asdict")
     + words("new_child union intersection difference symmetric_difference")

@@ -25,7 +25,7 @@ from codemods.inference.objects import (
     Result,
     plain,
 )
-from codemods.inference.reading import Binding, key_of
+from codemods.inference.reading import Binding, function_around, key_of
 from codemods.inference.solver import whole
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class Expressions:
                 yield whole(("expression", value, frame))
             case ast.YieldFrom(value=value):
                 return (yield from self._returned(value, frame))
+            case ast.Yield():
+                return (yield from self._sent(node))
             case ast.Lambda():
                 return [self._in(self.engine.functions[node], frame)]
             case ast.Starred(value=value):
@@ -190,6 +192,18 @@ class Expressions:
                     found += yield ("expression", value, own)
             else:
                 found.append(item)
+        return found
+
+    def _sent(self, node: ast.Yield) -> Answer:
+        """What a generator gets: `log = logger(); next(log); log.send(state)`."""
+        around = function_around(self.engine.scopes[node])
+        found: list[Object] = []
+        for call in self.engine.index.called.get("send", ()):
+            match call:
+                case ast.Call(func=ast.Attribute(value=owner), args=[given, *_]):
+                    items = yield ("expression", owner, None)
+                    if Container(around, GENERATOR) in map(plain, items):  # type: ignore[arg-type]
+                        found += yield ("expression", given, None)
         return found
 
     def bound(self, binding: Binding, frame: Frame | None) -> Answer:

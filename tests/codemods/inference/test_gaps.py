@@ -71,15 +71,6 @@ def five(optimizer):
 first = five(optim.Adam().create(params))  # makes: first
 second = five(optim.Adam().create(params))  # makes: second
 first.target  # is: first
-== what a generator is sent
-unknown: `send` is not followed
-def steps():
-    optimizer = yield
-    optimizer.target  # is: made
-
-running = steps()
-next(running)
-running.send(optim.Adam().create(params))  # makes: made
 == a pool
 unknown: the result of a future is not followed
 from concurrent.futures import ThreadPoolExecutor

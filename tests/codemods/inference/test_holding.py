@@ -471,6 +471,21 @@ def each(callbacks, event):
         getattr(callback, "on_" + event, print)(made)
 
 each([Callback()], "end")
+== what a generator is sent, and gives back
+def steps():
+    kept = None
+    while True:
+        kept = yield kept
+        kept.target  # is: made
+
+def others():
+    other = yield
+    other.target  # is: unknown
+
+running = steps()
+next(running)
+running.send(made).target  # is: made
+others().send(1)
 == what a setter is given
 class Agent:
     @property
