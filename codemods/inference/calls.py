@@ -106,10 +106,13 @@ class Calls:
             case Function(node=node) | InFrame(item=Function(node=node)):
                 self._note(node, arguments, 0)
             case (
-                Method(function=Function(node=node))
-                | InFrame(item=Method(function=Function(node=node)))
+                Method(owner=owner, function=Function(node=node))
+                | InFrame(item=Method(owner=owner, function=Function(node=node)))
             ):
                 self._note(node, arguments, 1)
+                # Derived.create(), of a class method of the base
+                if isinstance(owner, Class):
+                    self.engine.solver.add(("owners", node), owner)
             case Partial(call=call, function=function):
                 yield from self.reach(function, self.filled(call, None, arguments))
             case InFrame(item=Partial(call=call, function=function), frame=frame):

@@ -216,11 +216,12 @@ class Names:
         decorators = self.engine.decorators(function.node)
         if "staticmethod" in decorators:
             return []
+        if "classmethod" in decorators or function.node.name == "__new__":
+            yield ("callers", function.node)
+            return [cls, *(yield ("owners", function.node))]
         heirs = yield ("heirs", cls)
         if function.node.name == "__init_subclass__":
             return [*heirs]
-        if "classmethod" in decorators or function.node.name == "__new__":
-            return [cls, *heirs]
         return [Instance(cls), *(Instance(heir) for heir in heirs)]  # type: ignore[arg-type]
 
     def _default(

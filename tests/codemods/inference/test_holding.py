@@ -421,6 +421,8 @@ class Base:
 class Derived(Base):
     def tell(self):
         self.held.target  # is: made
+
+Derived.create()
 == a class in a table by a decorator
 TABLE = {}
 
