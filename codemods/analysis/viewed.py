@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.origins import Origins
+from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.snapshots import Snapshots
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
@@ -100,6 +100,8 @@ def is_kept_for_step(use: Use, facts: Facts) -> bool:
         case ast.Assign(targets=[ast.Name() as name]):
             origins, steps = facts.of(Origins), facts.of(Steps)
             variable = origins.meant(name, statement.value)
+            if variable is None or _is_read_elsewhere(variable, facts):
+                return False
             reads = [unit.parents.get(load) for load in origins.loads(variable)]
             return len(origins.stores(variable)) == 1 and all(
                 isinstance(read, ast.Attribute)
@@ -108,6 +110,16 @@ def is_kept_for_step(use: Use, facts: Facts) -> bool:
                 and not steps.needs_array(read, unit)
                 for read in reads
             )
+    return False
+
+
+def _is_read_elsewhere(variable: Variable, facts: Facts) -> bool:
+    """Whether a variable is an attribute, too: of a class, or of a module that others import."""
+    match variable.scope.node:
+        case ast.ClassDef():
+            return True
+        case ast.Module():
+            return bool(facts.importers_of(variable.unit))
     return False
 
 

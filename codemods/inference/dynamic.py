@@ -42,7 +42,7 @@ def named_module(call: ast.Call, own: str) -> str | re.Pattern[str]:
 
 
 def names_like(node: ast.expr) -> re.Pattern[str] | None:
-    """The names that a text such as `f"on_{event}"` may be; None if any part of it is unknown."""
+    """The names that a text such as `f"on_{event}"` may be; None if no part of it is known."""
     parts = _parts(node, "")
     if not any(parts):
         return None

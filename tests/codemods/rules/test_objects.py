@@ -6,7 +6,13 @@ from textwrap import indent
 
 import pytest
 
-from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
+from tests.codemods.programs import (
+    OPTAX_ALONE,
+    migrated,
+    program,
+    project,
+    result_of,
+)
 
 REPLACED = """
     from flax import optim
@@ -360,6 +366,20 @@ def train(params, grads):
     {read}
 """)
     assert ("    state = optimizer\n" in after) is kept
+
+
+def test_a_state_that_other_files_may_read_is_no_train_state() -> None:
+    kept = """
+        from flax import optim
+
+        optimizer = optim.Adam(0.1).create({})
+        state = optimizer.state
+        print(state.step)
+        """
+    reading = "import train\n\nprint(train.state.param_states)\n"
+    assert b"state = optimizer\n" in project({"train": kept})["train"].after
+    both = project({"train": kept, "main": reading})
+    assert b"state = optimizer\n" not in both["train"].after
 
 
 def test_the_step_of_a_replicated_optimizer_is_an_array_already() -> None:
