@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,7 +27,9 @@ from codemods.analysis.legacy import (
     makes_definition,
     traversal_name,
 )
+from codemods.analysis.naming import last_word
 from codemods.inference.binding import values_of
+from codemods.inference.containers import DISPLAYS
 from codemods.inference.library import (
     BEHAVIOURS,
     Behaviour,
@@ -64,6 +66,9 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
 SAME_OPTIMIZER = ("apply_gradient", "restore_state", "replicate", "unreplicate")
+TELLING = ("target", "optimizer_def")
+"""Attributes by which programs tell optimizers from their parameters."""
+
 EVALUATING = ("compute_gradient", "compute_gradients", "optimize")
 
 
@@ -126,6 +131,29 @@ class FlaxOptim(Library):
         if name in TO_STATE_DICT | AS_DICT:
             return self._make_dict
         return BEHAVIOURS.get(name)
+
+    def tells_apart(self, kind: ast.expr) -> bool:
+        match kind:
+            case ast.Constant(value=word):
+                return word in TELLING
+        parts = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+        return any(last_word(part) == "Optimizer" for part in parts)
+
+    def passes(
+        self, item: Object, kinds: Iterable[Object], attribute: object
+    ) -> bool | None:
+        # hasattr(x, "target")
+        names = {legacy_name(one.name) for one in kinds if isinstance(one, External)}
+        if not (attribute in TELLING or "Optimizer" in names):
+            return None
+        if isinstance(item, LegacyObject):
+            return item.kind == "optimizer"
+        # a namespace may have such an attribute
+        box = plain(item)
+        is_display = isinstance(box, Container) and isinstance(
+            box.node, DISPLAYS | ast.Dict
+        )
+        return False if is_display else None
 
     def effect(self, name: str) -> Effect:
         return effect_of(name)

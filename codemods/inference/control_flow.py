@@ -18,6 +18,16 @@ Reached = dict[tuple[bool, int, int], frozenset[int]]
 ENTRY, EXIT = 0, 1
 
 
+class Narrowed(ast.AST):
+    """A way that is taken only if a test of a name holds, or does not: `isinstance(x, Kind)`."""
+
+    def __init__(self, name: ast.Name, test: ast.Call, holds: bool) -> None:
+        super().__init__()
+        self.name = name
+        self.test = test
+        self.holds = holds
+
+
 class Order:
     """The evaluations of an owner's own code, by number, and which may follow which.
 
@@ -149,7 +159,13 @@ class _Builder:
         match node:
             case ast.If(test=test):
                 self.expression(test)
-                self._branches([node.body, node.orelse])
+                start = self.ends
+                self._narrow(test, holds=True)
+                self.body(node.body)
+                ends, self.ends = self.ends, start
+                self._narrow(test, holds=False)
+                self.body(node.orelse)
+                self.ends = self.ends | ends
             case ast.For() | ast.AsyncFor():
                 self.expression(node.iter)
                 self._loop(node, node.target)
@@ -216,14 +232,21 @@ class _Builder:
                 return
         self.ends = set()
 
-    def _branches(self, bodies: Iterable[list[ast.stmt]]) -> None:
-        start = self.ends
-        ends: set[int] = set()
-        for statements in bodies:
-            self.ends = set(start)
-            self.body(statements)
-            ends |= self.ends
-        self.ends = ends
+    def _narrow(self, test: ast.expr, holds: bool) -> None:
+        """Go the way on which a test holds, or does not."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._narrow(operand, not holds)
+            # isinstance(x, Kind) and x.step > 0
+            case ast.BoolOp(op=operator, values=values):
+                if isinstance(operator, ast.And) is holds:
+                    for value in values:
+                        self._narrow(value, holds)
+            case ast.Call(
+                func=ast.Name(id="isinstance" | "hasattr"),
+                args=[ast.Name() as name, _],
+            ):
+                self._emit(Narrowed(name, test, holds))
 
     def _loop(self, node: Loop, first: ast.expr) -> None:
         """A loop: at its head it asks for the next element, or whether to go on."""
@@ -322,9 +345,10 @@ class _Builder:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test)
                 start = self.ends
+                self._narrow(test, holds=True)
                 self.expression(body)
-                ends = self.ends
-                self.ends = start
+                ends, self.ends = self.ends, start
+                self._narrow(test, holds=False)
                 self.expression(orelse)
                 self.ends = self.ends | ends
             case ast.Lambda(args=arguments):

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.containers import GENERATOR
+from codemods.inference.control_flow import Narrowed
 from codemods.inference.objects import (
     Arguments,
     Class,
@@ -40,6 +41,7 @@ OTHERS = (
     ast.AugAssign,
     ast.AnnAssign,
     ast.ExceptHandler,
+    Narrowed,
 )
 """What binds a name to more than what it takes from one place."""
 
@@ -221,12 +223,29 @@ class Expressions:
                 return [*(yield ("expression", node.value, frame))]
             case ast.ExceptHandler():
                 return [*(yield ("raised",))]
+            case Narrowed():
+                return (yield from self._narrowed(node, frame))
         if binding.source is None:
             return []
         # table["step"]: int = …
         yield whole(self._taken(binding, binding.source, frame))
         yield whole(("annotated", node.target))  # type: ignore[attr-defined]
         return []
+
+    def _narrowed(self, way: Narrowed, frame: Frame | None) -> Answer:
+        """What a variable may be where a test of it holds, or does not."""
+        kind = way.test.args[1]
+        parts = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+        kinds: list[Object] = []
+        for part in parts:
+            kinds += yield ("expression", part, frame)
+        word = kind.value if isinstance(kind, ast.Constant) else None
+        found: list[Object] = []
+        for item in (yield ("expression", way.name, frame)):
+            passes = self.engine.library.passes(item, kinds, word)
+            if passes is None or passes is way.holds:
+                found.append(item)
+        return found
 
     def source(self, binding: Binding, frame: Frame | None) -> Place | None:
         """The place from which a binding takes all that it sets its name to, if there is one."""

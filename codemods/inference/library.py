@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -89,6 +89,16 @@ class Library:
 
     def method(self, owner: Object, name: str) -> Behaviour | None:
         """What a call of a method of an object, or of an external function's result, gives."""
+        raise NotImplementedError
+
+    def tells_apart(self, kind: ast.expr) -> bool:
+        """Whether a test for a type or an attribute may tell what an object is."""
+        raise NotImplementedError
+
+    def passes(
+        self, item: Object, kinds: Iterable[Object], attribute: object
+    ) -> bool | None:
+        """Whether something is of one of some types, or has an attribute; None if not known."""
         raise NotImplementedError
 
     def attribute(self, engine: Inference, obj: LegacyObject, name: str) -> Answer:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codemods.inference.control_flow import ENTRY, Order, Owner
+from codemods.inference.control_flow import ENTRY, Narrowed, Order, Owner
 from codemods.inference.reading import Binding
 from codemods.inference.scopes import Scope
+from codemods.sources.modules import Unit
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -21,6 +22,8 @@ Numbered = dict[int, Binding]
 
 class Reaching:
     """Divides variables that a function or module begins anew: `optimizer = …` a second time.
+
+    So does a test that tells what a variable is: `if isinstance(x, optim.Optimizer): x = x.target`.
 
     A binding that depends on the variable itself, as `optimizer = step(optimizer)`, continues what
     was there: so nothing is lost where it is not known what a call gives.
@@ -46,7 +49,7 @@ class Reaching:
     def _found(self, name: ast.Name) -> list[Binding] | None:
         around = self.engine.scopes[name]
         scope = around.binding(name.id)
-        while isinstance(around.node, IN_PLACE) and around.parent is not None:
+        while _runs_in_place(name, around.node) and around.parent is not None:
             around = around.parent
         # a function within may run at any time
         if scope is None or around is not scope or isinstance(name.ctx, ast.Store):
@@ -78,20 +81,51 @@ class Reaching:
             is_local = isinstance(scope.node, Owner) and all(
                 one.scope is scope for one in bindings
             )
+            narrowed = self._narrowed(scope, name) if is_local else {}
             numbers = None
-            if len(begun) > 1 and is_local:
+            if is_local and (len(begun) > 1 or narrowed):
                 numbers = _numbered(bindings, self._order_of(scope))
-            self._divided[key] = numbers
+            self._divided[key] = None if numbers is None else numbers | narrowed
         return self._divided[key]
+
+    def _narrowed(self, scope: Scope, name: str) -> Numbered:
+        """The ways on which more is known of a variable, as bindings, by their numbers."""
+        reads = self.engine.index.reads.get((scope, name), ())
+        tested = [one for one in reads if self._is_tested(scope.unit, one)]
+        ways = self._order_of(scope).at.items() if tested else ()
+        return {
+            number: Binding(node, scope, node.name)
+            for node, number in ways
+            if isinstance(node, Narrowed) and node.name in tested
+        }
+
+    def _is_tested(self, unit: Unit, read: ast.Name) -> bool:
+        """Whether a test may tell legacy objects from others."""
+        match unit.parents[read]:
+            case ast.Call(func=ast.Name(id="isinstance" | "hasattr"), args=[_, kind]):
+                return self.engine.library.tells_apart(kind)
+        return False
 
     def _reads_within(self, binding: Binding, scope: Scope, name: str) -> Iterator[int]:
         """The evaluations by which a binding reads the variable that it sets."""
         at = self._order_of(scope).at
+        # what it has is that which the test has
+        if isinstance(binding.node, Narrowed):
+            return
         if isinstance(binding.node, ast.AugAssign):
             yield at[binding.node]
         for node in _reads(binding, name):
             if node in at:
                 yield at[node]
+
+
+def _runs_in_place(name: ast.Name, scope: ast.AST) -> bool:
+    """Whether a name in a scope is read where that stands, and not at any time."""
+    match scope:
+        # sum(leaf.size for leaf in jax.tree_util.tree_leaves(params))
+        case ast.GeneratorExp(generators=[first, *_]):
+            return any(one is name for one in ast.walk(first.iter))
+    return isinstance(scope, IN_PLACE)
 
 
 def _reads(binding: Binding, name: str) -> Iterator[ast.Name]:

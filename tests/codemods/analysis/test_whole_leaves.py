@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import OPTAX_ALONE, result_of
+from tests.codemods.programs import OPTAX_ALONE, result_of, table
 from tests.codemods.test_alike import assert_alike
 
 PROGRAM = """
@@ -89,3 +89,95 @@ def test_how_many_there_are(rest: str) -> None:
 def test_as_many_as_before(rest: str) -> None:
     made = "plain = optim.GradientDescent(0.1).create({'w': jnp.ones(3)})"
     assert_alike(PROGRAM.format(stop="", rest=f"{made}\n    {rest}"))
+
+
+TESTED = """
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+def total(tree):
+    return sum(leaf.size for leaf in jax.tree_util.tree_leaves(tree))
+
+{reads}
+
+def run():
+    params = {{"w": jnp.ones(3), "b": jnp.ones(2)}}
+    optimizer = optim.Adam(0.1).create(params)
+    optimizer = optimizer.apply_gradient(params)
+    return read(optimizer), read(params)
+"""
+TELLING = """
+== a way that returns
+def read(x):
+    if isinstance(x, optim.Optimizer):
+        return total(x.target)
+    return total(x)
+== a name that is set anew
+def read(x):
+    if isinstance(x, optim.Optimizer):
+        x = x.target
+    return sum(leaf.sum() for leaf in jax.tree_util.tree_leaves(x))
+== a conditional expression
+def read(x):
+    return total(x.target if isinstance(x, optim.Optimizer) else x)
+== two tests
+def read(x):
+    if not isinstance(x, optim.Optimizer) and isinstance(x, dict):
+        return total(x)
+    return total(x.target)
+== an attribute
+def read(x):
+    if hasattr(x, "target"):
+        x = x.target
+    return total(x)
+== a helper between
+def only_params(x):
+    if not isinstance(x, optim.Optimizer):
+        return x
+    return x.target
+
+def read(x):
+    return total(only_params(x))
+"""
+NOT_TELLING = """
+== an optimizer on both ways
+def read(x):
+    if isinstance(x, optim.Optimizer):
+        return total(x)
+    return total(x)
+== one of two tests
+def read(x):
+    if len(jax.devices()) > 1 and not isinstance(x, optim.Optimizer):
+        return total(x)
+    return total(x)
+== another name
+def read(x):
+    y = {"w": jnp.ones(1)}
+    if isinstance(y, optim.Optimizer):
+        return 0
+    return total(x)
+== a name that is an optimizer again
+def read(x):
+    if isinstance(x, optim.Optimizer):
+        return 0
+    x = optim.Adam(0.1).create(x)
+    return total(x)
+== any type
+def read(x):
+    if isinstance(x, object):
+        return total(x)
+    return 0
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("reads", table(TELLING, values=1))
+def test_a_test_tells_parameters_from_their_optimizer(reads: str) -> None:
+    assert_alike(TESTED.format(reads=reads))
+
+
+@pytest.mark.parametrize("reads", table(NOT_TELLING, values=1))
+def test_no_such_test_does(reads: str) -> None:
+    text = TESTED.format(reads=reads)
+    assert "FO924" in {site.code for site in result_of(text, OPTAX_ALONE).sites}
