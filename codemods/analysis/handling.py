@@ -42,7 +42,7 @@ LOOPS = CONTROL | MAP_SLICES
 
 PICKLED, COUNTED, BY_PATH = "pickled", "counted", "by path"
 KEYED, OWN_KEY = "keyed", "own key"
-TYPED, TAKEN = "typed", "taken for another"
+TYPED, TAKEN, NESTED = "typed", "taken for another", "taken for a tuple"
 FORMATTED = "formatted"
 ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
 """In a text that is formatted, a field such as `{0.state.step}`."""
@@ -275,7 +275,12 @@ class Handling:
             objects += self.facts.legacy_objects(first, "traversal")
             # isinstance(definition, tuple)
             if "builtins.isinstance" in called:
-                objects += self._of_types(first, call.args[-1])
+                of_types = [*self._of_types(first, call.args[-1])]
+                is_definition = all(obj.kind == "definition" for obj in of_types)
+                is_of_optax = "GradientTransformation" in ast.dump(call)
+                if not objects and is_definition and not is_of_optax:
+                    kind = NESTED
+                objects += of_types
         if objects:
             yield Use("whole", kind, unit, call, tuple(objects))
 

@@ -239,6 +239,8 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
             obj
             for obj in facts.legacy_objects(first)
             if name in (None, *ATTRIBUTES[obj.kind], *ADDED.get(obj.kind, ()))
+            # a definition that keeps these has them under the same names
+            if obj.kind != "hyper_params"
         ]
         # x.target if hasattr(x, "target") else x.params
         if name == RENAMED and objects:

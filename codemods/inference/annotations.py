@@ -112,6 +112,14 @@ def quoted_types(annotation: ast.expr) -> Iterator[ast.Constant]:
                 yield from quoted_types(part)
 
 
+def is_generic_type(node: ast.expr) -> bool:
+    """Whether an expression is a type such as `Callable[…]`, by its name."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in (*SAME, *MAPPINGS, *TUPLES, *COLLECTIONS, "Callable", "Type")
+    return False
+
+
 def direct_types(annotation: ast.expr) -> list[ast.expr]:
     """The types of which an annotated value is itself an instance."""
     return [named.type for named in types_within(annotation) if not named.path]

@@ -300,6 +300,10 @@ class Calls:
                 for word, place in arguments.keywords:
                     self.engine.solver.add(("field", owner, word), *(yield place))
                 return [owner]
+            # Base.__subclasses__()
+            case Class():
+                heirs = Container(arguments.node, "subclasses")
+                return [Layout(heirs, ((None, ("heirs", owner)),))]
             case Instance(cls=cls) | Made(cls=cls):
                 # state.replace(optimizer=optimizer), of `flax.struct` or a NamedTuple
                 if not (yield from self.engine.heap.has(cls, name)):

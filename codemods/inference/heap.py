@@ -100,6 +100,8 @@ class Heap:
             case Opaque():
                 found = [*(yield ("field", item, name))]
                 return [*found, method(item, name)] if name in REPLACING else found
+            case Class() if name == "__subclasses__":
+                return [method(item, name)]
             case Class():
                 found = yield from self.member_of(item, name, item)
                 for cls in (yield ("ancestry", item)):

@@ -340,9 +340,9 @@ def map_tree(engine: Inference, arguments: Arguments) -> Answer:
 
     With `is_leaf`, the function may be given any part of it.
     """
-    tree = arguments.argument(1, "tree")
     found: list[Object] = []
-    if tree is not None:
+    # jax.tree_util.tree_map(stack, *states)
+    for tree in arguments.given(1, "tree"):
         found += yield tree
     # jax.tree_util.tree_map(step, states, is_leaf=is_state)
     if arguments.keyword("is_leaf") is not None:

@@ -290,6 +290,11 @@ class Tracing:
         """
         if isinstance(node, ast.ClassDef):
             yield from self._in_methods(node, {node})
+            # Base.__subclasses__()
+            listed = self.engine.index.attributes_read.get("__subclasses__", ())
+            for read, _ in listed if node.bases else ():
+                unit = self._unit(read)
+                yield ("value", unit, unit.parents[read]), True
         for decorator in node.decorator_list:
             for definition in self._definitions(decorator):
                 if isinstance(definition, Class):

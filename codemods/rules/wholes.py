@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 from codemods.analysis.handling import (
     BY_PATH,
     COUNTED,
     FORMATTED,
     KEYED,
+    NESTED,
     OWN_KEY,
     PICKLED,
     TAKEN,
@@ -15,6 +18,7 @@ from codemods.analysis.handling import (
 from codemods.analysis.uses import Use
 from codemods.messages import message
 from codemods.model import Refusal
+from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
@@ -90,9 +94,31 @@ def complex_parameters(use: Use, context: Context) -> Refusal:
 
 
 @rule("FO216", "an optimizer as a whole", "whole")
-def whole(use: Use, context: Context) -> Refusal:
+def whole(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A train state goes where its optimizer went: into and out of functions, containers, `jit`,
     `pmap`, `scan` and checkpoints. Uses that only a legacy optimizer supports stay, with a reason.
+    A transformation is a tuple, as no definition was: a test for tuples leaves it out.
     """
+    if use.name == NESTED:
+        return _is_tuple(use, context)
     refuse = reasons.state if use.name in (KEYED, OWN_KEY) else reasons.unlike
     return refuse(*WHY[use.name])
+
+
+def _is_tuple(use: Use, context: Context) -> Edit | Keep:
+    """`isinstance(x, (list, tuple))`, of a definition among other things."""
+    if context.stepping.keeps_interface(use):
+        return Keep()
+    assert isinstance(use.node, ast.Call)
+    unit, around, span = use.unit, use.parent, use.span
+    is_one = "isinstance({tested}, {optax}.GradientTransformation)"
+    holes = [("tested", unit.span(use.node.args[0]))]
+    template = f"{{it}} and not {is_one}"
+    # not isinstance(x, tuple)
+    if isinstance(around, ast.UnaryOp):
+        holes.append(("test", span))
+        span, around = unit.span(around), unit.parents[around]
+        template = f"not {{test}} or {is_one}"
+    if not isinstance(around, ast.stmt):
+        template = f"({template})"
+    return Replace(span, template, tuple(holes))

@@ -85,6 +85,8 @@ state = state.replace(step=1, inner=make(None))
 thing = state.inner
 == a tree map over two
 thing = jax.tree_util.tree_map(lambda a, b: a, make(None), make(None))
+== trees in a list that is unpacked
+thing = jax.tree_util.tree_map(lambda *leaves: leaves[0], *[make(None), make(None)])
 == a method that only a subclass defines, of which no instance is made
 class Base:
     def setup(self):

@@ -456,6 +456,20 @@ class Agent(Trainer):
 
 agent = TABLE["Agent"](made)
 agent.optimizer.target  # is: made
+== a class that its base lists
+class Trainer:
+    pass
+
+class Agent(Trainer):
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+def make(name, *given):
+    table = {cls.__name__: cls for cls in Trainer.__subclasses__()}
+    return table[name](*given)
+
+agent = make("Agent", made)
+agent.optimizer.target  # is: made
 == a method by a name that begins so
 class Callback:
     def on_start(self, started):

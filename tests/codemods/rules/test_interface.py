@@ -93,6 +93,10 @@ PROGRAMS = {
         "optim.LARS(0.1)",
         told="[optimizer.optimizer_def.hyper_params.replace(beta=0.5).beta]",
     ),
+    "hyperparameters by their names": one(
+        "optim.LAMB(0.1)",
+        told="[getattr(optimizer.optimizer_def.hyper_params, name) for name in ('learning_rate', 'beta2')]",
+    ),
     "an optimizer for some, by a traversal": one(
         "optim.MultiOptimizer((KERNELS, optim.Adam(0.1)), (OTHERS, optim.Adagrad(0.1)))",
         told="[len(list(KERNELS.iterate(params)))]",

@@ -13,6 +13,10 @@ from typing import Literal, List
 from flax import optim
 
 def make(mode: Literal["optim.Adam"], note: "see optim.Adam for more", notes: List["see optim.Adam"]): ...
+== keys in quotes
+nothing
+kind = table["optim.Adam"]
+kinds = Dict["see optim.Adam"]
 == a traversal, which has no type of its own any more
 1 FO911, 3 FO911
 from flax import optim
@@ -82,6 +86,9 @@ REWRITTEN = """
 -     return make().target
 + def made(make: Callable[..., "train_state.TrainState"]):
 +     return make().params
+
+- Step = Callable[["optim.Optimizer", float], "optim.Optimizer"]
++ Step = Callable[["train_state.TrainState", float], "train_state.TrainState"]
 
 - def registry() -> Dict[str, "optim.OptimizerDef"]: ...
 + def registry() -> Dict[str, "optax.GradientTransformation"]: ...
