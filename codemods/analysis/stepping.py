@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from types import MappingProxyType
 
 from codemods.analysis.facts import Facts, unify
@@ -267,6 +267,40 @@ class Stepping:
             if group in groups:
                 found[obj] = None
         return list(found)
+
+    @cached_property
+    def exchanging(self) -> list[tuple[LegacyObject, LegacyObject]]:
+        """Pairs of optimizers: one that is restored and never stored, and one that is stored.
+
+        They have a class in common, and their files belong to one program or stand in one folder:
+        what the second stores may be what the first restores.
+        """
+        filled = {use.node for use in self.facts.uses if use.kind == "restored"}
+        restored: dict[LegacyObject, None] = {}
+        stored: dict[LegacyObject, None] = {}
+        for use in self.facts.uses:
+            if use.kind in ("stored", "restored"):
+                around = islice(use.unit.ancestors(use.node), 2)
+                is_filled = use.node in filled or not filled.isdisjoint(around)
+                found = restored if is_filled else stored
+                found |= dict.fromkeys(use.objects)
+        return [
+            (one, other)
+            for one in restored
+            if one not in stored
+            for other in stored
+            if self._kinds_of(one) & self._kinds_of(other)
+            and self._are_near(one.unit, other.unit)
+        ]
+
+    def _kinds_of(self, optimizer: LegacyObject) -> set[object]:
+        made_of = self.facts.legacy.definitions(optimizer)
+        return {definition.made_by for definition in made_of}
+
+    def _are_near(self, unit: Unit, other: Unit) -> bool:
+        if other.path in self.facts.together(unit):
+            return True
+        return unit.path.rpartition("/")[0] == other.path.rpartition("/")[0]
 
     @cached_property
     def _meeting(self) -> dict[LegacyObject, LegacyObject]:

@@ -120,9 +120,9 @@ def constructors(
 
 
 def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
-    """Refuse a group if another optimizer, which takes no step, may restore its checkpoints.
+    """Refuse a group if its checkpoints may come from another optimizer, or be restored into one.
 
-    Its state would be another than that of the group.
+    The state of that would be another than that of the group.
 
     Raises:
       Unproven: if there may be such an optimizer.
@@ -144,6 +144,14 @@ def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
             raise Unproven(
                 "{} restores checkpoints into such an optimizer that takes no step",
                 obj.unit.location(line),
+            )
+    for pair in stepping.exchanging:
+        others = [obj for obj in pair if obj not in members]
+        if len(others) == 1:
+            line = getattr(others[0].node, "lineno", 1)
+            raise Unproven(
+                "checkpoints of the optimizer at {} may be the same",
+                others[0].unit.location(line),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from functools import cached_property
+from itertools import chain
 
 from codemods.analysis.stepping import Stepping, bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
@@ -39,6 +40,9 @@ class Overrides:
         return self._is_bare(use) and not self.overridden.isdisjoint(
             self.stepping.definitions(use)
         )
+
+    def _made_of(self, optimizer: LegacyObject) -> list[LegacyObject]:
+        return self.facts.legacy.definitions(optimizer)
 
     def _is_bare(self, use: Use) -> bool:
         is_given = self.stepping.given_override(use) is not None
@@ -92,6 +96,10 @@ class Overrides:
                 together = self.stepping.definitions(use)
                 if not found.isdisjoint(together):
                     found.update(together)
+        for pair in self.stepping.exchanging:
+            together = {*chain.from_iterable(map(self._made_of, pair))}
+            if not found.isdisjoint(together):
+                found.update(together)
         # a step that sets the rate of one again sets that of all that take it
         bare = [
             {*self.stepping.definitions(use)}

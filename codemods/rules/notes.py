@@ -48,6 +48,11 @@ SHORT_MOMENTS = (
     "Its parameters may have 16 bits ({}): `flax.optim` had its second moments in float32, optax "
     "has them in the parameters' type. The steps differ by rounding."
 )
+OTHER_FORM = (
+    "If it is restored from a checkpoint of the optimizer at {}, note that the two states have "
+    "other parts now: the checkpoint does not load, or the moments in it are lost. Make both of "
+    "the same links (a weight decay may be 0), or restore only `params` and `step`."
+)
 CREATING = ("definition.create", "definition.init_state")
 UNFREEZE = (
     "If a model made the parameters that these replace, they are a plain dict today, and so is the "
@@ -91,6 +96,7 @@ class Notes:
             sentences.append(UNFREEZE)
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
+            sentences += self._other_form(use)
             sentences += self._of_unknown_params(use)
         elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
             sentences.append(ASKED)
@@ -147,6 +153,27 @@ class Notes:
             use for use in self.older.restored if ours & self._groups(use.objects)
         )
         yield from islice(map(note, restored), 1)
+
+    def _other_form(self, created: Use) -> Iterator[Prose]:
+        """That a checkpoint may come from an optimizer whose state has other parts in optax."""
+        for restored, stored in self.stepping.exchanging:
+            is_other = self._form(restored) != self._form(stored)
+            if restored.node is created.call and is_other:
+                line = getattr(stored.node, "lineno", 1)
+                yield message(OTHER_FORM, stored.unit.location(line))
+                return
+
+    def _form(self, optimizer: LegacyObject) -> set[object]:
+        """The classes of an optimizer, and the arguments that add parts to its state."""
+        found: set[object] = set()
+        for definition in self.facts.legacy.definitions(optimizer):
+            found.add(definition.made_by)
+            call = definition.node
+            for word in call.keywords if isinstance(call, ast.Call) else ():
+                is_off = isinstance(word.value, ast.Constant) and not word.value.value
+                if word.arg in ("weight_decay", "centered") and not is_off:
+                    found.add(word.arg)
+        return found
 
     def _groups(self, objects: Iterable[LegacyObject]) -> set[LegacyObject]:
         """The groups, each of which migrates as a whole, to which some objects belong."""

@@ -199,3 +199,87 @@ def test_a_program_that_reads_its_checkpoints_as_dicts_finds_its_optimizer() -> 
     found = verdict({"train.py": STORED, "export.py": READER})
     assert (found.kind, found.said) == ("equal", False), found
     assert "optimizer: train_state.TrainState" in found.after["train.py"]
+
+
+TWO = """
+    import jax
+    import jax.numpy as jnp
+    from flax import optim, serialization
+
+    def gradients(params, batch):
+        return jax.tree_util.tree_map(lambda x: x * batch + 0.1, params)
+
+    def pretrain(params, batches):
+        optimizer = {first}.create(params)
+        for batch in batches:
+            optimizer = optimizer.apply_gradient(gradients(optimizer.target, batch))
+        return serialization.{store}(optimizer)
+
+    def finetune(params, batches, stored):
+        optimizer = {second}.create(params)
+        optimizer = serialization.{restore}(optimizer, stored)
+        for batch in batches:
+            rate = 0.1 * 0.5 ** optimizer.state.step
+            optimizer = optimizer.apply_gradient(gradients(optimizer.target, batch){rate})
+        return optimizer
+
+    def run(params, batches):
+        stored = pretrain(params, batches)
+        zeros = jax.tree_util.tree_map(jnp.zeros_like, params)
+        optimizer = finetune(zeros, batches, stored)
+        return [optimizer.target], [int(optimizer.state.step)]
+    """
+IN_BYTES = ("to_bytes", "from_bytes")
+IN_DICTS = ("to_state_dict", "from_state_dict")
+
+
+def two(
+    first: str,
+    second: str,
+    rate: str = ", learning_rate=rate",
+    ways: tuple[str, str] = IN_BYTES,
+) -> str:
+    store, restore = ways
+    return program(TWO).format(
+        first=first, second=second, rate=rate, store=store, restore=restore
+    )
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("ways", [IN_BYTES, IN_DICTS])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("optim.Adam(0.1)", "optim.Adam()"),
+        ("optim.Momentum(0.1, beta=0.5)", "optim.Momentum()"),
+        (
+            "optim.Adam(0.1, weight_decay=0.01)",
+            "optim.Adam(beta1=0.8, weight_decay=0.1)",
+        ),
+    ],
+)
+def test_what_one_optimizer_stores_another_goes_on_with(
+    first: str, second: str, ways: tuple[str, str]
+) -> None:
+    """A schedule in one of them alone would begin at its first step again."""
+    text = two(first, second, ways=ways)
+    assert verdict({"train.py": text}).kind == "equal"
+    notes = [site.note for site in result_of(text).sites if site.note]
+    assert not [note for note in notes if "other parts" in note]
+
+
+@pytest.mark.parametrize("ways", [IN_BYTES, IN_DICTS])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("optim.Adam(0.1)", "optim.Adam(0.1, weight_decay=0.01)"),
+        ("optim.RMSProp(0.1, centered=True)", "optim.RMSProp(0.1, centered=False)"),
+    ],
+)
+def test_a_state_with_other_parts_is_told(
+    first: str, second: str, ways: tuple[str, str]
+) -> None:
+    text = two(first, second, rate="", ways=ways)
+    [site] = [one for one in result_of(text).sites if "other parts" in one.note]
+    assert site.line == 15
+    assert "a checkpoint of the optimizer at train.py:9" in site.note
