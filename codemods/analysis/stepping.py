@@ -290,14 +290,15 @@ class Stepping:
             if one not in stored
             for other in stored
             if self._kinds_of(one) & self._kinds_of(other)
-            and self._are_near(one.unit, other.unit)
+            and self.are_near(one.unit, other.unit)
         ]
 
     def _kinds_of(self, optimizer: LegacyObject) -> set[object]:
         made_of = self.facts.legacy.definitions(optimizer)
         return {definition.made_by for definition in made_of}
 
-    def _are_near(self, unit: Unit, other: Unit) -> bool:
+    def are_near(self, unit: Unit, other: Unit) -> bool:
+        """Whether two files belong to one program, or stand in one folder."""
         if other.path in self.facts.together(unit):
             return True
         return unit.path.rpartition("/")[0] == other.path.rpartition("/")[0]

@@ -97,9 +97,9 @@ class Overrides:
                 if not found.isdisjoint(together):
                     found.update(together)
         for pair in self.stepping.exchanging:
-            together = {*chain.from_iterable(map(self._made_of, pair))}
-            if not found.isdisjoint(together):
-                found.update(together)
+            both = {*chain.from_iterable(map(self._made_of, pair))}
+            if not found.isdisjoint(both):
+                found |= both
         # a step that sets the rate of one again sets that of all that take it
         bare = [
             {*self.stepping.definitions(use)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import ChainMap
+from collections import ChainMap, defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -69,6 +69,8 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
         self._left: dict[ast.AST, Message] = {}
         if not self.is_wanted:
             return
+        tried: dict[tuple[str, ...], dict[Class, OwnState]] = defaultdict(dict)
+        left: dict[tuple[str, ...], list[Class]] = defaultdict(list)
         for cls in facts.flow.reading.classes:
             # class State(NamedTuple), of which nobody expects it
             if not cls.node.decorator_list:
@@ -77,11 +79,25 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
             fields = [name for name in names if _is_optimizer(facts, cls, name)]
             if len(fields) != 1:
                 continue
+            # scripts have copies of a class, and read each other's checkpoints
+            copies = (cls.node.name, *names)
             try:
                 draft = Proof(stepping, results, cls, fields[0])
-                self.states.append(_state(draft))
+                tried[copies][cls] = _state(draft)
             except Unproven as why:
                 self._left[cls.node] = why.message
+                left[copies].append(cls)
+        for copies, found in tried.items():
+            for cls, state in found.items():
+                near = (
+                    one for one in left[copies] if stepping.are_near(one.unit, cls.unit)
+                )
+                other = next(near, None)
+                if other is None:
+                    self.states.append(state)
+                    continue
+                where = other.unit.location(other.node.lineno)
+                self._left[cls.node] = message("nor does the same class at {}", where)
 
     @cached_property
     def outcomes(self) -> Mapping[ast.AST, Edit | None]:

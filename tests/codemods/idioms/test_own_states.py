@@ -592,5 +592,44 @@ def test_a_state_crosses_files() -> None:
     assert "return jax_utils.unreplicate(state).params" in train
 
 
+COPY = """
+    from flax import optim, struct
+    from flax.training import checkpoints
+
+    @struct.dataclass
+    class State:
+        optimizer: optim.Optimizer
+"""
+TRAIN = """
+    def step(state, grads):
+        return state.replace(optimizer=state.optimizer.apply_gradient(grads))
+
+    state = step(State(optim.Adam(0.1).create(params)), grads)
+    checkpoints.save_checkpoint("runs", state, 1)
+"""
+EVALUATE = """
+    def params_of(optimizer):
+        return optimizer.target
+
+    state = State(optim.Adam(0.0).create(params))
+    state = checkpoints.restore_checkpoint("runs", state)
+    params_of(state.optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("evaluates", "kept"), [("evaluate", 2), ("other/evaluate", 1)]
+)
+def test_copies_of_a_class_in_a_folder_become_train_states_together(
+    evaluates: str, kept: int
+) -> None:
+    """What one script stores another loads: with other keys, nothing would be loaded."""
+    files = project({"train": COPY + TRAIN, evaluates: COPY + EVALUATE})
+    classes = [
+        file.after.decode().count("@struct.dataclass") for file in files.values()
+    ]
+    assert sum(classes) == kept
+
+
 def test_on_demand_it_stays_a_dataclass() -> None:
     assert "class TrainState:" in migrated(HEAD + STATE, Options(ignore=("FO214",)))
