@@ -8,11 +8,6 @@ from tests.codemods.inference.asking import assert_answers
 from tests.codemods.programs import migrated, table
 
 KNOWN_GAPS = """
-== a name that is the definition before
-the definition and the optimizer: what is made of a variable may be what it was
-optimizer = optim.Adam()  # makes: adam
-optimizer = optimizer.create(params)  # makes: made
-optimizer.target  # is: made
 == an optimizer for each leaf
 unknown: what the function of a tree_map gives is dropped
 every = jax.tree_map(lambda leaf: optim.Adam().create(leaf), params)  # makes: made
