@@ -73,20 +73,6 @@ def run():
     for _ in range(4):
         optimizer = optimizer.apply_gradient(gradient(optimizer), learning_rate=schedule(optimizer.state.step))
     return optimizer.target
-== a configuration that is completed before the first step
-def finalize(config):
-    config.decay = 0.5
-
-def run():
-    config = Config()
-    config.base, config.decay = 0.1, None
-    optimizer = optim.Adam().create(PARAMS)
-    finalize(config)
-    base, decay = config.base, config.decay
-    for _ in range(4):
-        lr = base * decay ** optimizer.state.step
-        optimizer = optimizer.apply_gradient(gradient(optimizer), learning_rate=lr)
-    return optimizer.target
 == a dictionary that a callback changes
 def run():
     rates = {"base": 0.1}
@@ -122,19 +108,6 @@ def run():
         decay()
         optimizer = optimizer.apply_gradient(gradient(optimizer), learning_rate=lr)
     return optimizer.target
-== a variable of the module
-BASE = 0.1
-
-def configure(base):
-    global BASE
-    BASE = base
-
-def run():
-    optimizer = optim.GradientDescent().create(PARAMS)
-    for index in range(4):
-        configure(0.1 / (index + 1))
-        optimizer = optimizer.apply_gradient(gradient(optimizer), learning_rate=BASE * 0.9 ** optimizer.state.step)
-    return optimizer.target
 == a variable of the module that is set by its name
 BASE = 0.1
 OPTIMIZER = optim.GradientDescent().create(PARAMS)
@@ -161,16 +134,6 @@ def run():
     for _ in range(4):
         trainer.step()
     return trainer.optimizer.target
-== what is set between the rate and its step
-def run():
-    config = Config()
-    config.lr = 0.1
-    optimizer = optim.GradientDescent().create(PARAMS)
-    for _ in range(4):
-        lr = config.lr * 0.9 ** optimizer.state.step
-        config.lr = config.lr / 2
-        optimizer = optimizer.apply_gradient(gradient(optimizer), learning_rate=lr)
-    return optimizer.target
 == a limit of gradients that the loop lowers
 def run():
     config = Config()
@@ -181,14 +144,6 @@ def run():
         grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.limit, config.limit), grads)
         optimizer = optimizer.apply_gradient(grads)
         config.limit = config.limit / 2
-    return optimizer.target
-== a generator that is advanced
-def run():
-    rates = iter([0.1, 0.05, 0.02, 0.01])
-    optimizer = optim.GradientDescent().create(PARAMS)
-    for _ in range(4):
-        lr = next(rates) * 0.9 ** optimizer.state.step
-        optimizer = optimizer.apply_gradient(gradient(optimizer), learning_rate=lr)
     return optimizer.target
 == two queues
 import queue
@@ -267,13 +222,6 @@ def run():
         a = a if lr is None else a.apply_gradient(gradient(a), learning_rate=lr / 2)
         lr = 0.1
     return a.target
-== behind a condition
-def run():
-    a, lr = optim.Adam().create(PARAMS), None
-    for _ in range(3):
-        a = lr and a.apply_gradient(gradient(a), learning_rate=lr / 2) or a
-        lr = 0.1
-    return a.target
 == in a comprehension
 def run():
     states = [optim.Adam().create(PARAMS), optim.Adam().create(PARAMS)]
@@ -294,13 +242,6 @@ def run():
     for _ in range(3):
         _, a = (lr := lr / 2), a.apply_gradient(gradient(a), learning_rate=lr)
     return a.target
-== beside a call that sets the rate
-def run():
-    rates = [0.1, 0.05, 0.02]
-    a = optim.Adam().create(PARAMS)
-    for _ in range(3):
-        _, a = rates.append(rates.pop(0)), a.apply_gradient(gradient(a), learning_rate=rates[0])
-    return a.target
 == within a condition
 def run():
     a, steps = optim.Adam().create(PARAMS), 0
@@ -309,13 +250,6 @@ def run():
     else:
         a = a.apply_gradient(gradient(a), learning_rate=0.2)
     return a.target
-== in the default of a parameter
-def run():
-    a, rate = optim.Adam().create(PARAMS), 0.1
-    def result(state=a.apply_gradient(gradient(a), learning_rate=rate)):
-        return state.target
-    rate = 0.5
-    return result()
 == in a chained comparison
 def size(optimizer):
     return float(optimizer.target["w"][0])

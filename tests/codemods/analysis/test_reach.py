@@ -282,10 +282,6 @@ def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> N
 
 NAMING = {
     "its own import": ("import flax\nimport lab.train\nprint(flax)\n", False),
-    "beside another name of the module": (
-        "import flax\nfrom lab.train import make\nprint(make, flax)\n",
-        False,
-    ),
     "an attribute of something else": ("import lab.train, tools\nprint(tools.flax)\n", False),
     "an import from there": ("from lab.train import flax\nprint(flax)\n", True),
     "an attribute of the module": ("import lab.train\nprint(lab.train.flax)\n", True),

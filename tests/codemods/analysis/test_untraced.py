@@ -97,8 +97,6 @@ RATES = {
 @pytest.mark.parametrize(("made", "is_told"), RATES.values(), ids=RATES)
 def test_a_rate_in_a_state_that_may_have_none(made: str, is_told: bool) -> None:
     code = f"""
-        from flax import optim
-
         MAKERS = {{"adam": optim.Adam(0.1)}}
 
         def train(makers, params, grads, rate):

@@ -88,19 +88,11 @@ LEFT = {
         "",
     ),
     "the step is not what follows": (NORM + FACTOR + SCALED + "grads = jax.lax.pmean(grads, 'batch')\n", ""),
-    "the clipped gradients are logged": (
-        NORM + FACTOR + SCALED + "print(grads)\n",
-        "the clipped gradients are read at train.py:15, too",
-    ),
     "the branch does more": (
         "if limit:\n    "
         + "    ".join((NORM + FACTOR + SCALED).splitlines(keepends=True))
         + "    print('clipped')\n",
         "the branch that clips does more than that",
-    ),
-    "the other branch does something else": (
-        f"if limit:\n    {BY_VALUE}else:\n    grads = jax.tree_util.tree_map(jnp.tanh, grads)\n",
-        "",
     ),
     "a limit that the step computes": ("limit = limit * 0.9\n" + BY_VALUE, "`limit` has more than one value"),
     "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),

@@ -28,16 +28,6 @@ STEPS = lines(
 NOT_SAID = {
     "a variable that is set again": ("optim.Adam(base).create(params)", "base = 2 * base", PRINT),
     "an attribute that is set again": ("optim.Adam(config.base).create(params)", "config.base = 1.0", PRINT),
-    "a variable that is set in each turn": (
-        "None",
-        lines(
-            "made = []",
-            "for turn in rates:",
-            "    made.append(optim.Adam(turn).create(params))",
-            "    print(made[0].optimizer_def.hyper_params.learning_rate)",
-            "optimizer = made[0]",
-        ),
-    ),
     "a variable of a comprehension": (
         "[optim.Adam(rate).create(params) for rate in rates][0]", PRINT,
     ),
@@ -86,8 +76,6 @@ def test_what_an_optimizer_was_made_with(made: str, said: str) -> None:
 
 
 MAKE = """
-    from flax import optim
-
     def make(params, rate):
         return optim.Adam(rate).create(params)
 
@@ -168,8 +156,6 @@ def test_what_another_file_reads_of_an_optimizer_whose_rate_no_step_sets() -> No
 
 
 WARMUP = """
-    from flax import optim
-
     RATE = 0.3
     {head}
 
@@ -186,8 +172,6 @@ WARMUP = """
         return fit(optimizer, batches).target
     """
 NEAR = """
-    from flax import optim
-
     def main(params, batches, rate):
         optimizer = optim.Adam({rate}).create(params)
 
@@ -246,8 +230,6 @@ def test_a_step_in_a_function_within_that_which_makes_its_optimizer() -> None:
 
 
 REPORT = """
-    from flax import optim
-
     def report(optimizer):
         print(optimizer.optimizer_def.hyper_params.{field})
 

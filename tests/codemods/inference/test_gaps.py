@@ -66,17 +66,6 @@ def five(optimizer):
 first = five(optim.Adam().create(params))  # makes: first
 second = five(optim.Adam().create(params))  # makes: second
 first.target  # is: first
-== a pool
-unknown: the result of a future is not followed
-from concurrent.futures import ThreadPoolExecutor
-
-made = optim.Adam().create(params)  # makes: made
-with ThreadPoolExecutor() as pool:
-    pool.submit(lambda optimizer: optimizer, made).result().target  # is: made
-== a context of nothing
-no optimizer: `contextlib.nullcontext` is not modelled
-with contextlib.nullcontext(optim.Adam().create(params)) as optimizer:  # makes: made
-    optimizer.target  # is: made
 == a method of the class of optimizers
 no optimizer: `Optimizer.apply_gradient` is not modelled as a function
 made = optim.Adam().create(params)  # makes: made

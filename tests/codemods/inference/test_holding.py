@@ -9,25 +9,12 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 CONTAINERS = """
-== a list by index and loop
-optimizers = [made, made]
-optimizers[0].target  # is: made
-for optimizer in optimizers:
-    optimizer.target  # is: made
 == the keys of a dict, and its elements by them
 optimizers = {"a": made, **{"b": made}}
 for name in optimizers:
     name.target  # is: unknown
     optimizers[name].target  # is: made
 [key.target for key in {made: "adam"}]  # is: made
-== append, then a loop
-optimizers = []
-for rate in rates:
-    optimizers.append(made)
-for optimizer in optimizers:
-    optimizer.target  # is: made
-optimizers[2].target  # is: made
-optimizers.pop().target  # is: made
 == append to a parameter
 def register(registry, optimizer):
     registry.append(optimizer)
@@ -121,14 +108,6 @@ flax.core.freeze({"a": made})["a"].target  # is: made
 """
 
 CLASSES = """
-== a field that is set elsewhere
-class Trainer:
-    def setup(self):
-        self.optimizer = made
-
-trainer = Trainer()
-trainer.setup()
-trainer.optimizer.target  # is: made
 == a field by setattr and getattr
 class Trainer:
     pass
@@ -237,30 +216,6 @@ class Trainer:
 
 made = optim.Adam().create(params)  # makes: made
 Trainer(made).optimizer.target  # is: made
-== a method under jit
-class Trainer:
-    def __init__(self):
-        self.step = jax.jit(self._step)
-
-    def _step(self, optimizer):
-        return optimizer.apply_gradient(grads)
-
-    @partial(jax.jit, static_argnums=0)
-    def update(self, optimizer):
-        return optimizer.apply_gradient(grads)
-
-Trainer().step(made).target  # is: made
-Trainer().update(made).target  # is: made
-== what a callable instance in a list is given
-class Show:
-    def __call__(self, shown):
-        shown.target  # is: made
-
-def run(hooks, optimizer):
-    for hook in hooks:
-        hook(optimizer)
-
-run([print, Show()], made)
 == what a callable instance of a field is given
 class Show:
     def __call__(self, shown):
@@ -430,24 +385,6 @@ class State:
 
 State().optimizer.target  # is: made
 State().other.target  # is: made
-== a state that is unpacked into keywords
-@dataclasses.dataclass
-class State:
-    optimizer: Any
-
-State(**{"optimizer": made}).optimizer.target  # is: made
-== the fields of a SimpleNamespace
-import types
-
-space = types.SimpleNamespace(optimizer=made)
-space.optimizer.target  # is: made
-== a container that a class inherits
-class States(dict):
-    pass
-
-states = States()
-states["a"] = made
-states["a"].target  # is: made
 == special methods
 class Agents:
     def __init__(self, optimizers):

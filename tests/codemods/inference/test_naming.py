@@ -11,61 +11,6 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 IMPORTS = """
-== a star with __all__
--- library.py
-MADE
-other = made
-__all__ = ['other']
--- train.py
-from library import *
-
-other.target  # is: made
-made.target  # is: unknown
-== a star of a star
--- inner.py
-MADE
--- outer.py
-from inner import *
--- train.py
-from outer import *
-
-made.target  # is: made
-== two modules that import each other by star
--- one.py
-from two import *
-
-MADE
--- two.py
-from one import *
-
-made.target  # is: made
-== an import in a function, and if it fails
--- library.py
-MADE
--- train.py
-def step():
-    from library import made
-    made.target  # is: made
-
-try:
-    from library import made
-except ImportError:
-    made = None
-made.target  # is: made
-== the optimizers of a module of ours
--- optimizers.py
-from flax import optim
-from flax.optim import Momentum as Chosen
-
-Adam = optim.Adam
--- train.py
-import optimizers
-from optimizers import Adam
-
-first = Adam(0.1).create(params)  # makes: first
-second = optimizers.Chosen(0.1).create(params)  # makes: second
-first.target  # is: first
-second.target  # is: second
 == a name that another module sets
 -- library.py
 optimizer = None
@@ -144,22 +89,6 @@ def run(function, optimizer):
     function(optimizer)
 
 run(step, made)
-== a parameter of a function in a dict
-def step(optimizer):
-    optimizer.target  # is: made
-
-STEPS = {"plain": step}
-STEPS[name](made)
-== a parameter of a method that is stored
-class Trainer:
-    def __init__(self):
-        self.p_step = jax.pmap(self.step)
-
-    def step(self, optimizer):
-        optimizer.target  # is: made
-
-    def run(self):
-        self.p_step(made)
 == an annotated parameter
 def step(optimizer: optim.Optimizer):
     optimizer.target  # is: made

@@ -176,15 +176,6 @@ def test_short_helpers_go_along_and_the_import_is_within_the_line_length() -> No
 
 
 IMPORTED = {
-    "beside scripts": (
-        {
-            "one.py": module("first", GROUPS),
-            "two.py": module("second", LAMB),
-            "main.py": BESIDE,
-        },
-        "optax_compat.py",
-        {"one.py": "from optax_compat import partition_by_path\n"},
-    ),
     "a short one of two files": (
         {
             "one.py": module("first", LAMB),
@@ -194,20 +185,6 @@ IMPORTED = {
         "optax_compat.py",
         dict.fromkeys(
             ("one.py", "two.py"), "from optax_compat import scale_by_norm_ratio\n"
-        ),
-    ),
-    "in the package, by its name": (
-        {
-            "kit/__init__.py": "",
-            "kit/deep/__init__.py": "",
-            "kit/one.py": module("first", GROUPS, "import kit.deep.two"),
-            "kit/deep/two.py": module("second", GROUPS),
-            "main.py": WITHIN,
-        },
-        "kit/optax_compat.py",
-        dict.fromkeys(
-            ("kit/one.py", "kit/deep/two.py"),
-            "from kit.optax_compat import partition_by_path\n",
         ),
     ),
     "in the package, relatively": (

@@ -168,8 +168,6 @@ def test_what_is_rewritten(statements: str, expected: list[str]) -> None:
 
 
 TWO = """
-    from flax import optim
-
     class Own(optim.OptimizerDef):
         pass
 
@@ -224,8 +222,6 @@ def test_the_step_of_several_that_differ(second: str) -> None:
 
 def test_the_step_of_an_optimizer_from_elsewhere() -> None:
     text = """
-        from flax import optim
-
         def restart(optimizer: optim.Optimizer):
             return optimizer.replace(state=optimizer.state.replace(step=0))
         """

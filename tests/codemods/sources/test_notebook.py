@@ -268,24 +268,12 @@ HELPED = {
         "import jax.numpy as jnp\nfrom typing import NamedTuple",
         ADAGRAD.format("flax."),
     ],
-    "a class in between": [
-        "import flax",
-        "class Model:\n    pass",
-        "import jax.numpy as jnp\nclass Other:\n    x = jnp.zeros(3)",
-        ADAGRAD.format("flax."),
-    ],
     "a function ahead of the import": [
         "def make(p):\n    return optim.Adagrad(0.1).create(p)",
         "from flax import optim",
         "o = make({'w': w})",
     ],
     "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
-    "a rate at each step": [
-        SETUP,
-        "from flax import optim",
-        "d = optim.Adam()\no = d.create({'w': w})",
-        "o = o.apply_gradient({'w': w}, learning_rate=0.1)",
-    ],
 }  # fmt: skip
 
 
