@@ -137,8 +137,6 @@ def _function(body: str, parameter: str) -> str:
 RESTARTS = of_state("""
 == replaced
 return state.replace(step=0)
-== replaced by the function of dataclasses
-return dataclasses.replace(state, step=0)
 == replaced by a partial application
 return functools.partial(state.replace, step=0)()
 == replaced in a plain dataclass
@@ -151,12 +149,6 @@ def restart(state, field="step"):
     return state.replace(**{field: 0})
 == mapped by the type of the leaf
 return jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, state)
-== mapped by a function of the leaf
-def zero(leaf):
-    return 0 if isinstance(leaf, int) else leaf
-
-def restart(state):
-    return jax.tree_util.tree_map(zero, state)
 == mapped by path
 def restart(state):
     fresh = lambda path, leaf: 0 if path[-1] == jax.tree_util.GetAttrKey("step") and len(path) == 1 else leaf
@@ -184,20 +176,12 @@ def restart(state, field="step"):
 def restart(state):
     object.__setattr__(state, "step", 0)
     return state
-== set in its dict
-def restart(state):
-    state.__dict__["step"] = 0
-    return state
 == made by its type
 return type(state)(step=0, optimizer=state.optimizer)
 == made anew
 return State(0, state.optimizer)
 == made of its fields
 return State(**{**vars(state), "step": 0})
-== made by a partial application
-def restart(state):
-    fresh = functools.partial(State, step=0)
-    return fresh(optimizer=state.optimizer)
 == made by a function that is given the class
 def made(cls, *fields):
     return cls(*fields)
@@ -233,11 +217,6 @@ def restart(state):
     waiting = queue.Queue()
     waiting.put(state)
     return waiting.get().replace(step=0)
-== replaced by what calls its method
-import operator
-
-def restart(state):
-    return operator.methodcaller("replace", step=0)(state)
 == replaced where nothing tells what it is
 class Box:
     pass
@@ -261,15 +240,6 @@ def restart(state, name="state"):
 +     def replace(self, **fields):
 +         return dataclasses.replace(self, **{"step": 0, **fields})
 return state.replace(optimizer=state.optimizer)
-== replaced by a thread
-import threading
-
-def restart(state):
-    found = []
-    thread = threading.Thread(target=lambda old: found.append(old.replace(step=0)), args=(state,))
-    thread.start()
-    thread.join()
-    return found[0]
 == a record that is replaced
 RECORD
 return state._replace(step=0)

@@ -321,37 +321,6 @@ def test_parameters_may_be_called_as_what_optax_keeps(optimizer: str) -> None:
     )
 
 
-STATES_FROM_ELSEWHERE = {
-    "the state of another definition, for a step with a rate": (
-        """
-def update(definition, params, state):
-    params, state = definition.apply_gradient(
-        definition.hyper_params.replace(learning_rate=0.1), params, state, gradients(params)
-    )
-    return params, state
-""",
-        "params, state = update(optim.Adam(0.2), params, definition.init_state(params))\nreturn params",
-    ),
-    "the state of an optimizer, for a step without one": (
-        """
-def update(definition, params, state):
-    params, state = definition.apply_gradient(definition.hyper_params, params, state, gradients(params))
-    return params, state
-""",
-        "params, state = update(optim.Adam(0.2), params, optimizer.state)\nreturn params",
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("functions", "body"), STATES_FROM_ELSEWHERE.values(), ids=STATES_FROM_ELSEWHERE
-)
-def test_a_state_in_the_legacy_layout_is_not_put_into_the_new_one(
-    functions: str, body: str, legacy_wheel: object
-) -> None:
-    assert_left(text_of(body, functions), "FO906")
-
-
 KEPT = {
     "copied leaf by leaf": "return jax.tree_util.tree_map(lambda x: x.copy(), optimizer).target",
     "measured leaf by leaf": "jax.tree_util.tree_map(lambda x: x.shape, optimizer)\nreturn optimizer.target",
@@ -648,12 +617,6 @@ def body(made, rate):
 rates = jnp.array([0.1, 0.2], jnp.float16)
 return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
 """,
-    "each of an array that is made one of 16 bits": """
-def body(made, rate):
-    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
-rates = jnp.linspace(0.1, 0.2, 3).astype(jnp.bfloat16)
-return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
-""",
 }
 TRACED_AS_IT_IS = {
     "numbers that a compiled function is given": """
@@ -662,15 +625,6 @@ def maybe(made, rate, skips):
     take = lambda made: made.apply_gradient(gradients(made.target), learning_rate=rate)
     return jax.lax.cond(skips, lambda made: made, take, made)
 return maybe(maybe(optim.Adam().create(params), 0.1, False), np.float32(0.2), False).target
-""",
-    "computed of a count in 32 bits": """
-@jax.jit
-def run(made, base):
-    def body(made, count):
-        rate = base / (1 + count.astype(jnp.float32))
-        return made.apply_gradient(gradients(made.target), learning_rate=rate), None
-    return jax.lax.scan(body, made, jnp.arange(3))[0]
-return run(optim.Adam().create(params), 0.1).target
 """,
     "each of an array of floats": """
 def body(made, rate):
@@ -885,10 +839,6 @@ JOINED = {
     "averaged with one that another function made": (
         "restart(definition, first.target)",
         "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, step(first), second)",
-    ),
-    "one of two branches": (
-        "restart(definition, first.target)",
-        "jax.lax.cond(True, lambda: step(first), lambda: second)",
     ),
 }
 

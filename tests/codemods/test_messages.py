@@ -9,6 +9,8 @@ from codemods.model import File, Location, Message, Options, Source
 PLACE = Location("lab/train.py", 7)
 
 COMPLEX = """
+from flax import optim
+
 def make(params):
     phase = 1j
     return optim.Adam(1e-3).create({"w": phase * params["w"]})

@@ -645,29 +645,6 @@ def test_a_checkpoint_may_be_from_before_or_after() -> None:
     assert migrated(before).endswith(program(after))
 
 
-def test_a_checkpoint_may_be_read_by_clu_and_hold_the_optimizer() -> None:
-    before = """
-        from clu import checkpoint
-        from flax import optim
-
-        def load(params, directory):
-            optimizer = optim.Adam(0.1).create(params)
-            state = checkpoint.load_state_dict(directory)
-            params = state["optimizer"]["target"]
-            return optimizer.replace(target=params), state["optimizer"]["state"]["step"]
-        """
-    after = """
-        def load(params, directory):
-            optimizer = train_state.TrainState.create(
-                apply_fn=None, params=params, tx=optax.adam(0.1)
-            )
-            state = checkpoint.load_state_dict(directory)
-            params = params_of(state["optimizer"])
-            return optimizer.replace(params=params), step_of(state["optimizer"])
-        """
-    assert migrated(before).endswith(program(after))
-
-
 def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
     before = """
         import jax

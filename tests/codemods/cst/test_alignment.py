@@ -88,14 +88,6 @@ def test_optimizers_are_aligned_as_before() -> None:
 
 
 LAID_OUT = """
-== far to the right, on a line of their own
-- optimizer = optim.Adam(1e-3).create(
--                                 params)
-+ optimizer = train_state.TrainState.create(
-+     apply_fn=None,
-+     params=params,
-+     tx=optax.adam(1e-3),
-+ )
 == a comment behind the only one, and a comma
 - optimizer = optim.Adam(1e-3).create(
 -     params,  # of the model
@@ -109,14 +101,6 @@ LAID_OUT = """
 + optimizer = train_state.TrainState.create(apply_fn=None, params=params,  # of the model
 +     tx=optax.adam(1e-3),
       )
-== a comment behind the only one, and no comma
-- optimizer = optim.Adam(1e-3).create(
--     params  # of the model
-+ optimizer = train_state.TrainState.create(
-+     apply_fn=None,
-+     params=params,  # of the model
-+     tx=optax.adam(1e-3)
-  )
 == comments on lines of their own
 - optimizer = optim.Momentum(
 -     learning_rate=0.1,

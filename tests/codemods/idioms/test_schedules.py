@@ -445,29 +445,6 @@ def test_the_factory_in_another_file_gets_a_parameter() -> None:
     assert "def train_step(optimizer, grad):\n" in train
 
 
-def test_two_optimizers_get_their_schedules_as_parameters_of_one_function() -> None:
-    after = migrated(
-        """
-        from flax import optim
-
-        def create(g, d):
-            return optim.Adam(0.1).create(g), optim.Adam(0.1).create(d)
-
-        def train(g_params, d_params, batches):
-            g_rate = make_rate(0.1)
-            d_rate = make_rate(0.2)
-            g, d = create(g_params, d_params)
-            for batch in batches:
-                g = g.apply_gradient(batch, learning_rate=g_rate(g.state.step))
-                d = d.apply_gradient(batch, learning_rate=d_rate(d.state.step))
-            return g, d
-        """
-    )
-
-    assert "def create(g, d, g_rate, d_rate):\n" in after
-    assert "    g, d = create(g_params, d_params, g_rate, d_rate)\n" in after
-
-
 LATER = """
 import math
 from flax import optim

@@ -71,16 +71,6 @@ packed(adam)["optimizer"].target  # is: adam
 packed(sgd)["optimizer"].target  # is: sgd
 take({"optimizer": adam}).target  # is: adam
 take({"optimizer": sgd}).target  # is: sgd
-== a helper with a star
-def last(*values):
-    return values[1]
-
-def named(**values):
-    return values["optimizer"]
-
-last(adam, sgd).target  # is: sgd
-last(sgd, adam).target  # is: adam
-named(optimizer=adam, other=sgd).target  # is: adam
 == a helper that passes everything on
 def step(optimizer, batch, rate=0.1):
     return optimizer
@@ -155,15 +145,6 @@ def make_step(rate):
 step = make_step(0.1)
 step(adam, grads).target  # is: adam
 step(sgd, grads).target  # is: sgd
-== a closure over the optimizer
-def reader(optimizer):
-    def read():
-        return optimizer
-    return read
-
-first, second = reader(adam), reader(sgd)
-first().target  # is: adam
-second().target  # is: sgd
 == lambdas
 same = lambda optimizer: optimizer
 get = lambda: adam
@@ -262,17 +243,6 @@ class Trainer:
         self.critic = self.critic.apply_gradient(grads)
         self.actor.target  # is: adam
         self.critic.target  # is: sgd
-== a class of optimizers and one of models
-class Trainer:
-    def __init__(self):
-        self.optimizer = adam
-
-class Model:
-    def __init__(self):
-        self.optimizer = unknown()
-
-Trainer().optimizer.target  # is: adam
-Model().optimizer.target  # is: unknown
 == fields that are set from outside
 class Trainer:
     pass
@@ -349,27 +319,6 @@ def step():
     optimizer.target  # is: inner
 
 optimizer.target  # is: outer
-== a variable of a comprehension
-all([
-    optimizer.target  # is: adam
-    for optimizer in [adam]
-])
-all([
-    optimizer.target  # is: sgd
-    for optimizer in [sgd]
-])
-== state of an agent that is carried in tuples
-def train(actor, critic):
-    for batch in batches:
-        actor, critic = update(actor, critic, batch)
-    return actor, critic
-
-def update(actor, critic, batch):
-    return actor.apply_gradient(batch), critic.apply_gradient(batch)
-
-actor, critic = train(adam, sgd)
-actor.target  # is: adam
-critic.target  # is: sgd
 == one variable, begun anew from top to bottom
 def step(optimizer):
     return optimizer.apply_gradient(grads)
@@ -398,18 +347,6 @@ def train(is_decayed):
         optimizer = optim.Adam(0.1).create(params)  # makes: second
         optimizer = constant(optimizer)
     return optimizer.target  # is: first | second
-== one variable for a function in each experiment
-def step(optimizer):
-    optimizer.target  # is: first
-    return optimizer
-
-step(optim.Adam().create(params))  # makes: first
-
-def step(optimizer):
-    optimizer.target  # is: second
-    return optimizer
-
-step(optim.Adam().create(params))  # makes: second
 == one variable for a parameter and what is made of it
 def train(optimizer):
     optimizer.target  # is: first

@@ -224,27 +224,6 @@ WHOLE = """
       _, other = pair(definitions[0], params)
 -     return other.apply_gradient(grads)
 +     return other.apply_gradients(grads=grads)
-== a partial application, by the type of the function that takes it
-  import functools
-  from typing import Callable
-- from flax import optim
-+ from flax.training import train_state
-+ import optax
-
-  def step(optimizer, grads):
--     return optimizer.apply_gradient(grads)
-+     return optimizer.apply_gradients(grads=grads)
-
-- def run(function: Callable[[optim.Optimizer], optim.Optimizer], optimizer):
--     return function(optimizer).target
-+ def run(function: Callable[[train_state.TrainState], train_state.TrainState], optimizer):
-+     return function(optimizer).params
-
-- run(functools.partial(step, grads=1), optim.Adam(1e-3).create(None))
-+ run(
-+     functools.partial(step, grads=1),
-+     train_state.TrainState.create(apply_fn=None, params=None, tx=optax.adam(1e-3)),
-+ )
 == stepped in a field of a field of which nothing else is known
 - from flax import optim
 -
@@ -284,32 +263,6 @@ WHOLE = """
 -     return optimizer.target
 + def step(get: "train_state.TrainState", grads):
 +     optimizer = get().apply_gradients(grads=grads)
-+     return optimizer.params
-== comments beside the arguments of a step
-- from flax import optim
-+ import optax
-+ from flax.training import train_state
-
-  def train(params, grads, rate):
--     optimizer = optim.Adam().create(params)
--     optimizer = optimizer.apply_gradient(
--         grads,  # averaged
--         learning_rate=rate,  # from the schedule
-+     # 0.0 is a placeholder: each step has to set the learning rate.
-+     optimizer = train_state.TrainState.create(
-+         apply_fn=None,
-+         params=params,
-+         tx=optax.chain(
-+             optax.scale_by_adam(),
-+             optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0),
-+         ),
-      )
--     return optimizer.target
-+     # from the schedule
-+     opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
-+     optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(
-+         grads=grads,  # averaged
-+     )
 +     return optimizer.params
 == a struct dataclass, replaced in a step
   import flax
@@ -418,29 +371,6 @@ def test_from_file_to_file(text: str) -> None:
     assert {site.status for result in results.values() for site in result.sites} == {
         "rewritten"
     }
-
-
-def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> None:
-    """What cannot change stays, although both are kept in the same object."""
-    result = result_of(
-        """
-        class Gan:
-            def __init__(self, params, hps):
-                self.generator = optim.Adam(1e-3).create(params)
-                self.critic = optim.WeightNorm(**hps).create(params)
-
-            def step(self, grads):
-                self.generator = self.generator.apply_gradient(grads)
-                self.critic = self.critic.apply_gradient(grads)
-        """,
-        OPTAX_ALONE,
-    )
-    assert (
-        b"self.generator = self.generator.apply_gradients(grads=grads)\n"
-        in result.after
-    )
-    assert b"self.critic = self.critic.apply_gradient(grads)\n" in result.after
-    assert b"self.critic = optim.WeightNorm(**hps).create(params)\n" in result.after
 
 
 EVIDENCE = {

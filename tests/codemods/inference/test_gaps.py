@@ -36,36 +36,6 @@ def timed(optimizer):
 
 with timed(optim.Adam().create(params)) as optimizer:  # makes: made
     optimizer.target  # is: made
-== a setting method of two instances
-both: only what `__init__` is given is told apart by instance
-class Trainer:
-    def setup(self, optimizer):
-        self.optimizer = optimizer
-
-first, second = Trainer(), Trainer()
-first.setup(optim.Adam().create(params))  # makes: first
-second.setup(optim.Adam().create(params))  # makes: second
-first.optimizer.target  # is: first
-== five levels of helpers
-both: calls are told apart within four others
-def one(optimizer):
-    return optimizer
-
-def two(optimizer):
-    return one(optimizer)
-
-def three(optimizer):
-    return two(optimizer)
-
-def four(optimizer):
-    return three(optimizer)
-
-def five(optimizer):
-    return four(optimizer)
-
-first = five(optim.Adam().create(params))  # makes: first
-second = five(optim.Adam().create(params))  # makes: second
-first.target  # is: first
 == a method of the class of optimizers
 no optimizer: `Optimizer.apply_gradient` is not modelled as a function
 made = optim.Adam().create(params)  # makes: made

@@ -267,26 +267,6 @@ class Derived(Base):
         self.held.target  # is: made
 
 Derived.create()
-== a class in a table by a decorator
-TABLE = {}
-
-def register(name):
-    def decorate(cls):
-        TABLE[name] = cls
-        return cls
-    return decorate
-
-@register("agent")
-class Agent:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-    def show(self, shown):
-        shown.target  # is: made
-
-agent = TABLE["agent"](made)
-agent.optimizer.target  # is: made
-agent.show(made)
 == a class in a table by what it derives from
 TABLE = {}
 
@@ -363,28 +343,6 @@ def test_agent(agent, stepped):
 == the key by which a list is sorted
 made_of_two = [made, made]
 made_of_two.sort(key=lambda one: one.target)  # is: made
-== replace in a loop
-@flax.struct.dataclass
-class State:
-    step: int
-    optimizer: optim.Optimizer
-
-state = State(step=0, optimizer=made)
-for batch in batches:
-    optimizer = state.optimizer.apply_gradient(batch)
-    state = state.replace(step=state.step + 1, optimizer=optimizer)
-state.optimizer.target  # is: made
-dataclasses.replace(state, step=0).optimizer.target  # is: made
-jax_utils.unreplicate(jax_utils.replicate(state)).optimizer.target  # is: made
-jax.tree_map(lambda x: x, state).optimizer.target  # is: made
-== a default of a dataclass
-@dataclasses.dataclass
-class State:
-    optimizer: Any = made
-    other: Any = dataclasses.field(default_factory=lambda: made)
-
-State().optimizer.target  # is: made
-State().other.target  # is: made
 == special methods
 class Agents:
     def __init__(self, optimizers):

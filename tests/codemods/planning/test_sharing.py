@@ -108,21 +108,6 @@ def test_a_notebook_that_imports_nothing_of_the_project_keeps_what_it_needs() ->
     assert "def partition_by_path" not in found["one.py"]
 
 
-def test_a_notebook_imports_a_helper_from_a_package_that_it_imports() -> None:
-    found = after(
-        {
-            "kit/__init__.py": "",
-            "kit/one.py": module("first", GROUPS),
-            f"notebooks/demo{SUFFIX}": notebook(
-                module("second", GROUPS, "from kit import one")
-            ),
-        }
-    )
-    book = found[f"notebooks/demo{SUFFIX}"]
-    assert "from kit.optax_compat import partition_by_path" in book
-    assert "def partition_by_path" not in book
-
-
 READING = """
     definition = optim.Adam(0.1)
     print(definition.hyper_params.beta1, definition.init_param_state(params["w"]))

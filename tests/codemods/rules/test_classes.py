@@ -50,9 +50,7 @@ def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> No
             optimizer = optim.{name}(**arguments).create(params)
             return {steps}
         """
-    [result] = migrate(
-        [Source("train.py", dedent(before).encode())], Options(form=form)
-    )
+    result = result_of(before, Options(form=form))
     assert {site.status for site in result.sites} == {"rewritten"}
     messages = io.StringIO()
     assert (
@@ -163,7 +161,7 @@ def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
         optimizer = optimizer_class(**config).create(params)
         return optimizer.apply_gradient(grads, learning_rate=0.1)
     """
-    [result] = migrate([Source("train.py", dedent(program).encode())])
+    result = result_of(program)
     assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
     assert (
         "return optax.inject_hyperparams(optax.sgd)(learning_rate=float(learning_rate or 0))"

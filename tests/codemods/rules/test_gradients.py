@@ -85,6 +85,8 @@ def test_a_function_does_the_same_anywhere(loss: str, step: str) -> None:
 
 
 TRAINING = """\
+from flax import optim
+
 from common import loss
 
 
@@ -113,6 +115,8 @@ def test_it_gives_what_the_methods_gave() -> None:
 
 
 AUXILIARY = """\
+from flax import optim
+
 from common import loss
 
 

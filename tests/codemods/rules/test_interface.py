@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from codemods import Options
 from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.codemods.programs import program
 from tests.generated.verdicts import verdict
@@ -219,12 +218,6 @@ def test_it_trains_as_before(name: str) -> None:
     assert found.kind == "equal", f"{found.kind}: {found.why}"
     assert not found.said
     assert "OptimizerDef:" in "".join(found.after.values())
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_it_is_left_where_the_rule_is_not_wanted(name: str) -> None:
-    found = verdict({**PROGRAMS[name], "common.py": COMMON}, Options(ignore=("FO706",)))
-    assert found.kind in ("equal", "refused"), f"{found.kind}: {found.why}"
 
 
 def test_several_files_share_one_class() -> None:

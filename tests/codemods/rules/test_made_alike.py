@@ -118,6 +118,8 @@ def test_beside_it_all_else_migrates(made: str) -> None:
 
 
 OF_CLASS = """
+from flax import optim
+
 from common import gradients
 
 

@@ -60,11 +60,6 @@ def modern(text: str) -> str:
 
 
 REWRITTEN = """
-== an optimizer of one copy is stored and restored as it is
-  def train(params, directory, step):
-      optimizer = checkpoints.restore_checkpoint(directory, make(params))
-      optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
-      checkpoints.save_checkpoint(directory, (optimizer, step), step)
 == one that is restored before it is replicated, and stored unreplicated
   def train(params, directory, step):
       optimizer = make(params)
@@ -104,14 +99,6 @@ REWRITTEN = """
       for step, _ in enumerate(batches):
 -         checkpoints.save_checkpoint(directory, optimizer, step)
 +         checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-== and in a function that is given several
-  def save(optimizer, directory, step):
--     checkpoints.save_checkpoint(directory, optimizer, step)
-+     checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-
-  def train(params, directory):
--     save(make(params).replicate(), directory, 1)
-+     save(jax_utils.replicate(make(params)), directory, 1)
 == a state dict of several copies was one of a single copy
   def train(params, file):
       optimizer = make(params)

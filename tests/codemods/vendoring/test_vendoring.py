@@ -170,15 +170,6 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
         "kit/legacy_flax_optim",
         "from .. import legacy_flax_optim as optim",
     ),
-    "a package and a script that uses it": (
-        {
-            "kit/__init__.py": "",
-            "kit/make.py": SCRIPT,
-            "train.py": f"{IMPORTED.format('kit.make')}{SCRIPT}",
-        },
-        "kit/legacy_flax_optim",
-        "from kit import legacy_flax_optim as optim",
-    ),
     "scripts that import from around": (
         {
             "lib/make.py": SCRIPT,
