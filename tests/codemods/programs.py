@@ -73,6 +73,14 @@ def migrated(text: str, options: Options | None = None) -> str:
     return result.after.decode()
 
 
+def assert_left(text: str, code: str) -> None:
+    """Nothing of a program changes, for that reason among others."""
+    result = result_of(text, OPTAX_ALONE)
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert code in {site.code for site in result.sites}
+
+
 def project(
     texts: dict[str, str], options: Options | None = None
 ) -> dict[str, FileResult]:

@@ -225,16 +225,6 @@ def restart(state, name="state"):
     box = Box()
     setattr(box, name, state)
     return dataclasses.replace(box.state, step=0)
-== set where nothing tells what it is
-PLAIN
-class Box:
-    pass
-
-def restart(state, name="state"):
-    box = Box()
-    setattr(box, name, state)
-    setattr(box.state, "step", 0)
-    return state
 == replaced by a method of its own
 +
 +     def replace(self, **fields):

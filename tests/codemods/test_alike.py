@@ -561,10 +561,6 @@ RATES = {
     "an array of 16 bits": "jnp.asarray(0.05, jnp.bfloat16)",
     "an array of NumPy": "np.array(0.05, np.float32)",
 }
-RATES_OF_EACH_TYPE = (
-    *("a number", "a whole number", "one of NumPy, of 64 bits"),
-    *("an array", "an array of 16 bits"),
-)
 IN_LOOPS = {
     "a loop of steps": "made = jax.lax.fori_loop(0, 3, lambda _, made: rated(made), made)",
     "a loop under a condition": "made = jax.lax.while_loop(lambda made: made.state.step < 3, rated, made)",
@@ -662,75 +658,6 @@ def test_the_type_of_the_step_of_an_optimizer_of_shapes(
     found = "shape.target['w'].shape, str(shape.state.step.dtype)"
     after = assert_alike(text_of(f"{body}\nreturn {found}"))
     assert "str(shape.step.dtype)" in after
-
-
-FIRST_RATES = {**RATES, "None": "None", "an array of whole numbers": "np.array(1)"}
-MADE = {
-    "an optimizer": "optim.Momentum(rate, beta=0.5)",
-    "an optimizer by name": "optim.Adam(learning_rate=rate, weight_decay=0.1)",
-    "the class in a table": "{'momentum': optim.Momentum}['momentum'](rate)",
-    "normalized weights": "optim.WeightNorm(optim.Adam(rate))",
-    "groups": """optim.MultiOptimizer(
-        (optim.ModelParamTraversal(lambda path, _: "w" in path), optim.Adam(rate)),
-        (optim.ModelParamTraversal(lambda path, _: "b" in path), optim.Momentum(rate, beta=0.5)),
-    )""",
-}
-
-
-FORMS = {
-    "alias": Options(),
-    "chain": Options(form="chain"),
-}
-FIRST = {
-    f"{form}: {made}, {rate}": (rate, made, FORMS[form])
-    for form, made, rate in (
-        *(("alias", "the class in a table", rate) for rate in FIRST_RATES),
-        *(("alias", made, "None") for made in MADE),
-        *(("chain", made, "a whole number of NumPy") for made in MADE),
-    )
-}
-OTHERS = (*(f"chain: {made}, a whole number of NumPy" for made in [*MADE][1:4]),)
-"""Those of another form or of another rate are of the same kind."""
-
-
-@pytest.mark.usefixtures("legacy_wheel")
-@pytest.mark.parametrize(
-    ("rate", "definition", "options"), thinned(FIRST, *FIRST.keys() - OTHERS)
-)
-def test_the_first_rate_may_be_of_any_kind(
-    rate: str, definition: str, options: Options
-) -> None:
-    """Steps set the rate, whatever the optimizer was made with."""
-    body = f"""
-made = made_with({FIRST_RATES[rate]}).create(params)
-def body(made, rate):
-    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
-made, _ = jax.lax.scan(body, made, jnp.linspace(0.1, 0.2, 3))
-return made.target
-"""
-    functions = f"def made_with(rate):\n    return {MADE[definition]}"
-    assert_alike(text_of(body, functions), options)
-
-
-@pytest.mark.parametrize("rate", thinned(RATES, *RATES_OF_EACH_TYPE))
-def test_a_rate_of_a_step_without_an_optimizer_in_a_loop(
-    rate: str, x64: bool, legacy_wheel: object
-) -> None:
-    body = f"""
-def without(carry, _):
-    params, state = carry
-    params, state = momentum.apply_gradient(
-        momentum.hyper_params.replace(learning_rate={rate}), params, state, gradients(params)
-    )
-    return (params, state), None
-dtype = jnp.result_type(float)
-params = {{"w": jnp.arange(3, dtype=dtype)}}
-momentum = optim.Momentum(0.1)
-carry = (params, momentum.init_state(params))
-carry, _ = jax.lax.scan(without, carry, None, length=3)
-return carry[0]
-"""
-    assert_alike(text_of(body))
 
 
 OF_REALS = [

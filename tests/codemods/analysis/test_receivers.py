@@ -247,29 +247,6 @@ def test_something_unknown_is_likely_where_there_are_optimizers_too() -> None:
     assert "A class of this program has an `apply_gradient`, too" in message
 
 
-def test_an_optimizer_that_is_known_stays_one_beside_such_a_class() -> None:
-    text = """
-        import jax
-        import model
-        from flax import optim
-
-        def train(params, grads):
-            optimizer = optim.Adam(0.1).create(params)
-            return step(optimizer, grads), declared(optimizer, grads)
-
-        def step(thing, grads):
-            return thing.apply_gradient(grads)
-
-        def declared(thing: optim.Optimizer, grads):
-            return thing.apply_gradient(grads)
-        """
-    found = steps({"model": MODEL, "train": text})
-    assert [(status, evidence) for _, status, _, evidence in found] == [
-        ("rewritten", "proven"),
-        ("rewritten", "proven"),
-    ]
-
-
 # What only an optimizer can be.
 
 DEDUCED = {
@@ -346,16 +323,6 @@ def test_what_is_used_as_only_an_optimizer_is_one(texts: Texts) -> None:
         ("rewritten", "deduced")
     }
     assert len(found) == program("".join(texts.values())).count(".apply_gradient(")
-
-
-def test_a_known_optimizer_is_one_whatever_it_is_given() -> None:
-    text = """
-        def train(params):
-            return optim.Adam(0.1).create(params).apply_gradient(lambda p: p)
-        """
-    assert [(status, evidence) for _, status, _, evidence in steps(alone(text))] == [
-        ("rewritten", "proven")
-    ]
 
 
 # Nor does what is known to be else belong to an optimizer that went out of view.

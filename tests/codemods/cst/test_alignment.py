@@ -55,12 +55,6 @@ def test_optimizers_are_aligned_as_before() -> None:
             return optim.Momentum(learning_rate=0.1,
                                   beta=0.9,  # as in the paper
                                   nesterov=True).create(params)
-
-        def decayed(rate, decay):
-            return optim.GradientDescent(rate
-                                         ), optim.Adam(rate,
-                                                       beta2=0.98,
-                                                       weight_decay=decay)
         """
     )
 
@@ -77,12 +71,6 @@ def test_optimizers_are_aligned_as_before() -> None:
                              momentum=0.9,  # as in the paper
                              nesterov=True),
             )
-
-        def decayed(rate, decay):
-            return optax.sgd(rate
-                                         ), optax.adamw(rate,
-                                                        b2=0.98,
-                                                        weight_decay=decay)
         """
     )
 

@@ -218,21 +218,6 @@ def test_through_functions_that_make_and_step() -> None:
     )
 
 
-def test_jit_of_what_is_made_later_takes_it_as_static_argument() -> None:
-    jitted = STEP + "\n        jitted = jax.jit(train_step, inline=True)\n"
-    after = migrated(
-        BASE.replace(STEP, jitted).replace("= train_step(", "= jitted("), FUNCTIONAL
-    )
-
-    assert (
-        'jitted = jax.jit(train_step, inline=True, static_argnames="tx")'
-        in on_one_line(after)
-    )
-    assert "params, opt_state = jitted(params, opt_state, grads, tx=tx)" in on_one_line(
-        after
-    )
-
-
 def test_a_function_may_have_its_name_from_what_wraps_it() -> None:
     after = migrated(
         BASE.replace(STEP, STEP + "\n        train_step = jax.jit(train_step)\n"),
@@ -338,22 +323,6 @@ def test_across_files() -> None:
         "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)"
         in on_one_line(after["training"].after.decode())
     )
-
-
-def test_a_result_without_a_name_stays_one_piece_in_all_files() -> None:
-    nameless = TRAINING.replace("optimizer = stepping", "return stepping").replace(
-        "=grads)\n", "=grads).target\n"
-    )
-    after = project(
-        {"making": MAKING, "stepping": STEPPING, "training": nameless}, FUNCTIONAL
-    )
-
-    notes = {site.note for result in after.values() for site in result.sites}
-    assert (
-        "This optimizer stays in one piece, as a train state: training.py:6 has no counterpart in two variables."
-        in notes
-    )
-    assert "def step(optimizer, grads):" in after["stepping"].after.decode()
 
 
 OTHER_NAMES = {

@@ -132,29 +132,6 @@ def test_what_another_file_reads() -> None:
     assert b"optimizer_def" not in results["train"].after
 
 
-def test_what_another_file_reads_of_an_optimizer_whose_rate_no_step_sets() -> None:
-    results = project(
-        {
-            "report": """
-            def report(optimizer):
-                return optimizer.optimizer_def.hyper_params.learning_rate
-            """,
-            "train": """
-            from flax import optim
-            from report import report
-
-            def train(params, grads, base):
-                optimizer = optim.Adam(base).create(params)
-                print(report(optimizer))
-                return optimizer.apply_gradient(grads)
-            """,
-        }
-    )
-    read = b'optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")'
-    assert b"    return " + read in results["report"].after
-    assert b"optax.inject_hyperparams(" in results["train"].after
-
-
 WARMUP = """
     RATE = 0.3
     {head}

@@ -151,15 +151,6 @@ get = lambda: adam
 same(adam).target  # is: adam
 same(sgd).target  # is: sgd
 get().target  # is: adam
-== auxiliary outputs of value_and_grad
-def step(optimizer, other):
-    def loss_fn(params):
-        return loss(params), (optimizer, other)
-    (value, (mine, _)), grads = jax.value_and_grad(loss_fn, has_aux=True)(optimizer.target)
-    return mine, grads
-
-step(adam, sgd)[0].target  # is: adam
-step(sgd, adam)[0].target  # is: sgd
 == carries of scans
 def run(optimizer, batches):
     def body(carry, batch):
@@ -252,15 +243,6 @@ first.optimizer = adam
 second.optimizer = sgd
 first.optimizer.target  # is: adam
 second.optimizer.target  # is: sgd
-== lists of one helper
-def new():
-    return []
-
-first, second = new(), new()
-first.append(adam)
-second.append(sgd)
-first[0].target  # is: adam
-second[0].target  # is: sgd
 == a trainer with decorated, mapped and partial methods
 def logged(function):
     @functools.wraps(function)
@@ -296,21 +278,6 @@ class Heir(Base):
 
 Base().make().target  # is: adam
 Heir().make().target  # is: sgd
-== modules with one name each
--- first.py
-from flax import optim
-
-optimizer = optim.Adam().create(params)  # makes: first
--- second.py
-from flax import optim
-
-optimizer = optim.Adam().create(params)  # makes: second
--- train.py
-import first
-from second import optimizer
-
-first.optimizer.target  # is: first
-optimizer.target  # is: second
 == a local name and a global one
 optimizer = optim.Adam().create(params)  # makes: outer
 
@@ -397,12 +364,6 @@ try:
     optimizer = optim.Adam().create(params)  # makes: second
 except OSError:
     optimizer.target  # is: first | second
-optimizer.target  # is: first | second
-== one variable that a context manager may leave as it was
-optimizer = optim.Adam().create(params)  # makes: first
-with contextlib.suppress(OSError):
-    load()
-    optimizer = optim.Adam().create(params)  # makes: second
 optimizer.target  # is: first | second
 == one variable in an expression that may not be evaluated
 optimizer = optim.Adam().create(params)  # makes: first

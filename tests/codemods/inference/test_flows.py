@@ -91,11 +91,6 @@ thing = State(0, make(None)).read()
 thing = max([make(None)], key=lambda x: x.state.step)
 == cast
 thing = typing.cast(Any, make(None))
-== a list of annotated elements
-def read(pairs: typing.List[typing.Tuple[int, optim.Optimizer]]):
-    global thing
-    for number, thing in pairs:
-        print(number)
 == a dict of annotated elements
 def read(made: "dict[str, optim.Optimizer]"):
     global thing
@@ -309,25 +304,6 @@ def test_followed(text: str) -> None:
     assert "optim." not in after.replace("flax.training", "")
 
 
-def test_rates_of_a_subclass_that_overrides_the_factory() -> None:
-    after = migrated("""
-        class Trainer:
-            def definition(self):
-                return optim.Momentum(0.1)
-
-            def setup(self, params):
-                self.optimizer = self.definition().create(params)
-
-            def step(self, grads, rate):
-                self.optimizer = self.optimizer.apply_gradient(grads, learning_rate=rate)
-
-        class AdamTrainer(Trainer):
-            def definition(self):
-                return optim.Adam()
-        """)
-    assert after.count("inject_hyperparams") == 2
-
-
 def test_type_aliases() -> None:
     after = migrated("""
         from typing import Tuple
@@ -391,25 +367,6 @@ def test_bases_that_are_found_late() -> None:
 
 
 WRAPPED = """
-== by a decorator
-import functools
-import jax
-from flax import optim
-
-def logged(function):
-    @functools.wraps(function)
-    def wrapper(*args, **kwargs):
-        print(function.__name__)
-        return library.compile(function)(*args, **kwargs)
-    return wrapper
-
-@logged
-def scheduled(optimizer, grads):
-    return optimizer.apply_gradient(grads, learning_rate=0.1)
-
-@logged
-def plain(optimizer, grads):
-    return optimizer.apply_gradient(grads)
 == by a decorator with options
 import functools
 import jax

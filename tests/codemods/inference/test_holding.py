@@ -253,20 +253,6 @@ class Derived(Agent):
 
 Agent.create().twin().held.target  # is: made
 Derived.create().other().held.target  # is: made
-== a class that a method of its base calls
-class Base:
-    def __init__(self, held):
-        self.held = held
-
-    @classmethod
-    def create(cls):
-        return cls(made)
-
-class Derived(Base):
-    def tell(self):
-        self.held.target  # is: made
-
-Derived.create()
 == a class in a table by what it derives from
 TABLE = {}
 

@@ -74,20 +74,11 @@ FO905
 == WeightNorm without an inner optimizer
 optim.WeightNorm()
 FO905
-== WeightNorm with a decay alone
-optim.WeightNorm(wn_decay=0.1)
-FO905
 == MultiOptimizer without pairs
 optim.MultiOptimizer()
 FO905
-== MultiOptimizer by keyword
-optim.MultiOptimizer(pairs=pairs)
-FO905
 == Adam: None crashed legacy
 optim.Adam(1e-3, weight_decay=None)
-FO905
-== LARS: None crashed legacy
-optim.LARS(0.1, 0.9, None)
 FO905
 == Momentum: None is another thing to optax
 optim.Momentum(0.1, beta=None)

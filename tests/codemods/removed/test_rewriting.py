@@ -194,10 +194,6 @@ RENAMED = {
         "import jax\nimport jax.config\n\njax.config.update('a', 1)\n",
         "import jax\n\njax.config.update('a', 1)\n",
     ),
-    "a module that is an attribute now, beside the package": (
-        "import jax, jax.config\n\njax.config.update('a', 1)\n",
-        "import jax\n\njax.config.update('a', 1)\n",
-    ),
     "a module that is an attribute now, under another name": (
         "import jax.config as settings\n\nsettings.update('a', 1)\n",
         "from jax import config as settings\n\nsettings.update('a', 1)\n",
@@ -211,10 +207,6 @@ RENAMED = {
             "import jax\nimport jax.extend\n\njax.extend.backend.clear_backends()\n"
             "print(jax.devices('cpu')[0].client.platform)\n"
         ),
-    ),
-    "one of two imports that nothing uses": (
-        "from jax.lib import xla_bridge, xla_client\n\nxla_bridge.device_count()\n",
-        "import jax\n\njax.device_count()\n",
     ),
     "the only imports of the package": (
         (

@@ -154,21 +154,6 @@ def test_a_function_takes_the_place_of_a_class(before: str, after: str) -> None:
     assert (again.changed, again.sites) == (False, ())
 
 
-def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
-    """The function then has a rate for nothing but the first look, as legacy did with none."""
-    program = """
-    def train(params, grads, config, optimizer_class=optim.GradientDescent):
-        optimizer = optimizer_class(**config).create(params)
-        return optimizer.apply_gradient(grads, learning_rate=0.1)
-    """
-    result = result_of(program)
-    assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
-    assert (
-        "return optax.inject_hyperparams(optax.sgd)(learning_rate=float(learning_rate or 0))"
-        in result.after.decode()
-    )
-
-
 RATES = {
     "set at each step": ("getattr(optim, name)()", "optimizer.apply_gradient(grads, learning_rate=0.1)", True),
     "set where no step is in view": ("getattr(optim, name)()", "optimizer", True),

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON
-from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
+from tests.codemods.programs import (
+    OPTAX_ALONE,
+    assert_left,
+    migrated,
+    result_of,
+)
 from tests.generated.verdicts import verdict
 
 PROGRAM = """
@@ -60,12 +65,7 @@ ANYWHERE = {
 
 @pytest.mark.parametrize(("loss", "step", "code"), LEFT.values(), ids=LEFT)
 def test_what_is_left(loss: str, step: str, code: str) -> None:
-    text = PROGRAM.format(loss=loss, step=step)
-    result = result_of(text, OPTAX_ALONE)
-
-    assert result.after.decode() == program(text)
-    assert {site.status for site in result.sites} == {"unresolved"}
-    assert code in {site.code for site in result.sites}
+    assert_left(PROGRAM.format(loss=loss, step=step), code)
 
 
 @pytest.mark.parametrize(("loss", "step"), ANYWHERE.values(), ids=ANYWHERE)

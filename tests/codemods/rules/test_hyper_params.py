@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
+from tests.codemods.programs import (
+    OPTAX_ALONE,
+    assert_left,
+    migrated,
+    result_of,
+)
 
 HYPER_PARAMS = "optimizer.optimizer_def.hyper_params"
 ADAM = "optim.Adam(0.1)"
@@ -105,12 +110,7 @@ LEFT = {
 
 @pytest.mark.parametrize(("definition", "steps", "code"), LEFT.values(), ids=LEFT)
 def test_what_is_left(definition: str, steps: str, code: str) -> None:
-    text = PROGRAM.format(definition, steps)
-    result = result_of(text, OPTAX_ALONE)
-
-    assert result.after.decode() == program(text)
-    assert {site.status for site in result.sites} == {"unresolved"}
-    assert code in {site.code for site in result.sites}
+    assert_left(PROGRAM.format(definition, steps), code)
 
 
 ELSEWHERE = {
@@ -223,11 +223,7 @@ EACH = f"hyper_params=[{new(f'{HYPER_PARAMS}[0]')}, {new(f'{HYPER_PARAMS}[1]')}]
 
 
 def test_a_class_with_its_own_number_of_groups() -> None:
-    text = CLASS.format(MADE_WITHIN, f"{HEAD}, {BODY}", EACH)
-    result = result_of(text, OPTAX_ALONE)
-
-    assert result.after.decode() == program(text)
-    assert [site.line for site in result.sites if site.code == "FO910"] == [9]
+    assert_left(CLASS.format(MADE_WITHIN, f"{HEAD}, {BODY}", EACH), "FO910")
 
 
 def test_a_class_with_the_groups_that_it_is_given() -> None:

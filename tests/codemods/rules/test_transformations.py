@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
+from tests.codemods.programs import (
+    OPTAX_ALONE,
+    assert_left,
+    migrated,
+    result_of,
+)
 
 PROGRAM = """
     import jax
@@ -42,12 +47,7 @@ LEFT = {
 
 @pytest.mark.parametrize(("line", "code"), LEFT.values(), ids=LEFT)
 def test_what_is_left(line: str, code: str) -> None:
-    text = PROGRAM.format(line)
-    result = result_of(text, OPTAX_ALONE)
-
-    assert result.after.decode() == program(text)
-    assert {site.status for site in result.sites} == {"unresolved"}
-    assert code in {site.code for site in result.sites if site.line >= 7}
+    assert_left(PROGRAM.format(line), code)
 
 
 WHY = {

@@ -337,18 +337,6 @@ def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
     ]
 
 
-def test_a_program_of_files_and_notebooks() -> None:
-    module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    cells = written(
-        "import jax\nfrom train import make", "weights = make(params).target"
-    )
-    first, second = migrate(
-        [Source("train.py", module), Source("explore.ipynb", cells.encode())]
-    )
-    assert first.changed
-    assert sources(second)[1] == "weights = make(params).params"
-
-
 def test_places_name_the_cell_and_the_line_of_the_file() -> None:
     text = written("import pickle", f"\n{LEGACY}\npickle.dumps(optimizer)")
     result = run(text)
