@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.codemods.programs import table
 
 HEAD = """
-import copy
 import dataclasses
 import functools
 import io
@@ -144,9 +143,6 @@ PLAIN
 return dataclasses.replace(state, step=0)
 == replaced with a dict
 return state.replace(**{"step": 0})
-== replaced by a name
-def restart(state, field="step"):
-    return state.replace(**{field: 0})
 == mapped by the type of the leaf
 return jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, state)
 == mapped by path
@@ -201,22 +197,10 @@ def restart(state):
     stored = serialization.to_state_dict(state)
     stored["step"] = 0
     return serialization.from_state_dict(state, stored)
-== replaced within a loop of JAX
-def restart(state):
-    body = lambda state, _: (state.replace(step=jnp.zeros_like(state.step)), None)
-    state = state.replace(step=jnp.asarray(state.step))
-    return jax.lax.scan(body, state, jnp.arange(2))[0]
 == replaced by a method that is looked up
 return getattr(state, "replace")(step=0)
 == replaced out of a pickle
 return pickle.loads(pickle.dumps(state.step)) and type(state)(0, state.optimizer)
-== replaced through a queue
-import queue
-
-def restart(state):
-    waiting = queue.Queue()
-    waiting.put(state)
-    return waiting.get().replace(step=0)
 == replaced where nothing tells what it is
 class Box:
     pass

@@ -118,22 +118,6 @@ def test_every_refusal_gives_a_reason_and_a_remedy() -> None:
             assert (site.after is not None) == (site.status == "rewritten")
 
 
-def test_siblings_name_the_site_that_stands_in_the_way() -> None:
-    before, _, _ = WHOLE_OR_NOTHING[
-        "unpacked arguments keep the second optimizer of a file"
-    ]
-    messages = {
-        (site.line == 5, site.message)
-        for site in run(before, OPTAX_ALONE).sites
-        if site.code == "FO901"
-    }
-    why = "cannot be migrated (FO904): The arguments of this optimizer are unpacked from a variable."
-    assert messages == {
-        (True, f"Another use of the same optimizer on this line {why}"),
-        (False, f"The same optimizer reaches train.py:5, which {why}"),
-    }
-
-
 def test_siblings_tell_the_way_to_the_site_that_stands_in_the_way() -> None:
     files = {
         "models.py": """

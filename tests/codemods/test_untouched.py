@@ -147,27 +147,6 @@ def test_what_cannot_be_kept_to_the_letter_is_left() -> None:
     assert {site.code for site in result.sites} == {"FO919"}
 
 
-def test_comments_and_layout_of_a_call_stay() -> None:
-    result = result_of("""
-        definition = optim.Adam(
-            learning_rate=config.rate,  # tuned on the validation set
-            beta1 = 0.9,
-            # the paper says 0.98
-            beta2=config["beta2"],
-        )
-        """)
-    assert result.after.decode() == program("""
-        import optax
-
-        definition = optax.adam(
-            learning_rate=config.rate,  # tuned on the validation set
-            b1 = 0.9,
-            # the paper says 0.98
-            b2=config["beta2"],
-        )
-        """)
-
-
 def test_no_comment_is_lost() -> None:
     before = """
         optimizer = (

@@ -40,7 +40,6 @@ ALONE = TRAIN.format(imported="", step="optimizer.apply_gradient(grad)")
 WITH_LIBRARY = TRAIN.format(
     imported="from lab import engine", step="engine.advance(optimizer, grad)"
 )
-ENGINE = "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
 TABLES = "".join(
     (
         "def advance(one, grad):\n    return f0(one)[0]\n",

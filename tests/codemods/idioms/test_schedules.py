@@ -534,29 +534,6 @@ def test_a_rate_by_a_method_of_the_step() -> None:
     assert "apply_gradients(grads=grad)" in after
 
 
-def test_a_parameter_whose_position_counts_stays() -> None:
-    result = migrated(
-        """
-        import jax
-        from flax import optim
-
-        def train_step(optimizer, schedule, grad):
-            return optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
-
-        def train(params, grads):
-            schedule = lambda step: 0.1 / (step + 1)
-            optimizer = optim.Adam(schedule(0)).create(params)
-            jitted = jax.jit(train_step, static_argnums=(1,))
-            for grad in grads:
-                optimizer = jitted(optimizer, schedule, grad)
-            return optimizer
-        """
-    )
-
-    assert "optax.adam(schedule)" in result
-    assert "jitted(optimizer, schedule, grad)" in result
-
-
 @pytest.mark.parametrize(
     "options",
     [Options(ignore=("FO404",)), Options(partial=True)],

@@ -98,23 +98,6 @@ def make():
 same(adam).target  # is: adam
 same(sgd).target  # is: sgd
 make().target  # is: made
-== a decorator with arguments
-def repeated(times):
-    def decorate(function):
-        @functools.wraps(function)
-        def wrapper(optimizer):
-            for _ in range(times):
-                optimizer = function(optimizer)
-            return optimizer
-        return wrapper
-    return decorate
-
-@repeated(3)
-def step(optimizer):
-    return optimizer.apply_gradient(grads)
-
-step(adam).target  # is: adam
-step(sgd).target  # is: sgd
 == a step under partial of jit
 @partial(jax.jit, static_argnums=(1,))
 def step(optimizer, steps):
@@ -136,15 +119,6 @@ def read(optimizer, batch):
 first, second = partial(read, adam), partial(read, sgd)
 first(1).target  # is: adam
 second(1).target  # is: sgd
-== a factory of steps
-def make_step(rate):
-    def step(optimizer, grads):
-        return optimizer.apply_gradient(grads, learning_rate=rate)
-    return jax.jit(step)
-
-step = make_step(0.1)
-step(adam, grads).target  # is: adam
-step(sgd, grads).target  # is: sgd
 == lambdas
 same = lambda optimizer: optimizer
 get = lambda: adam

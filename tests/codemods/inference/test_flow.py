@@ -186,19 +186,6 @@ WAYS = """
       kept = jax.tree_util.tree_map(functools.partial(jnp.where, finite), new, old)
 -     return kept.target
 +     return kept.params
-== a key that is not constant
-  def read(name):
-      opts = {}
-      opts[name] = make(1)
--     return opts["actor"].target, opts[name].target
-+     return opts["actor"].params, opts[name].params
-== a recursion
-  def loop(opt, grads):
--     return loop(opt.apply_gradient(grads[0]), grads[1:]) if grads else opt
-+     return loop(opt.apply_gradients(grads=grads[0]), grads[1:]) if grads else opt
-
-- print(loop(make(1), []).target)
-+ print(loop(make(1), []).params)
 """
 
 

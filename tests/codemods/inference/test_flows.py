@@ -10,15 +10,12 @@ MAKE = """
 import collections
 import dataclasses
 import functools
-import itertools
-import types
 import typing
 from typing import Any, NamedTuple
 
 import flax
 import jax
-from flax import jax_utils, optim
-from flax.training import checkpoints
+from flax import optim
 
 
 def make(params):
@@ -275,12 +272,6 @@ class Holder(typing.Generic[T]):
 
 Ints = Holder[int]
 thing = Ints(make(None)).inner
-== the variables of the module
-held = make(None)
-
-for name, value in globals().items():
-    if name == "held":
-        thing = value
 == a bound type variable
 T = typing.TypeVar("T", bound=optim.Optimizer)
 

@@ -177,19 +177,6 @@ step(grads).target  # is: made
 jax.jit(made.apply_gradient)(grads).target  # is: made
 several = jax.vmap(optim.Adam().create)(every)  # makes: several
 several.target  # is: several
-== decorators out of view
-import gin
-
-@gin.configurable
-def step(optimizer):
-    return optimizer
-
-@jax.custom_vjp
-def other(optimizer):
-    return optimizer
-
-step(made).target  # is: made
-other(made).target  # is: made
 == a single dispatch
 @functools.singledispatch
 def step(batch, optimizer):

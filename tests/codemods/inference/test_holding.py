@@ -90,11 +90,6 @@ def every():
 for optimizer in every():
     optimizer.target  # is: made
 next(every()).target  # is: made
-== a dict that the keys of another walk
-agents = {"actor": {"optimizer": made}, "critic": {"optimizer": made}}
-for name in agents:
-    agents[name]["optimizer"] = agents[name]["optimizer"].apply_gradient(grads)
-agents["actor"]["optimizer"].target  # is: made
 == keywords of any name
 def step(**keywords):
     keywords["optimizer"].target  # is: made

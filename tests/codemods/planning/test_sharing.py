@@ -24,7 +24,6 @@ TRAIN = """
         optimizer = optimizer.apply_gradient(grads)
     return optimizer.target
 """
-PLAIN = "    definition = optim.Momentum(0.1)\n"
 
 
 def module(name: str, made: str, imports: str = "") -> str:
@@ -66,22 +65,6 @@ def test_what_nobody_shares_or_can_import_is_where_it_is_needed(
     shared = {path for path in found if path not in files}
     assert shared <= {"vision/optax_compat.py", "language/optax_compat.py"}
     assert "optax_compat.py" not in shared
-
-
-def test_each_file_imports_what_a_package_has() -> None:
-    step = "import jax\n\nstep = jax.partial(print, 1)\n"
-    found = after(
-        {
-            "one.py": step + module("first", PLAIN),
-            "two.py": step + module("second", PLAIN),
-            "main.py": BESIDE,
-        },
-        Options(modernize=True),
-    )
-    assert [*found] == ["one.py", "two.py", "main.py"]
-    for path in ("one.py", "two.py"):
-        assert "import functools\n" in found[path]
-        assert "functools.partial(print, 1)" in found[path]
 
 
 def notebook(code: str) -> str:

@@ -341,35 +341,6 @@ def test_refused_whole_with_a_reason(code: str, text: str) -> None:
     assert len({site.status for site in result_of(text).sites}) == 1
 
 
-OF_ONE_S_OWN = """
-== that asks its base for the new value of a parameter
-class Decayed(optim.Adam):
-    def apply_param_gradient(self, step, hyper_params, param, state, grad):
-        return super().apply_param_gradient(step, hyper_params, param, state, grad + 0.1 * param)
-
-def create(params):
-    return Decayed(0.1).create(params)
-== that calls its state by another name, and exchanges a part of it
-class Frozen(optim.OptimizerDef):
-    def apply_gradient(self, hyper_params, params, opt_state, grads):
-        return params, opt_state.replace(step=opt_state.step + 1)
-
-def create(params):
-    return Frozen(None).create(params)
-"""
-
-
-@pytest.mark.parametrize("text", table(OF_ONE_S_OWN, values=1))
-def test_a_definition_of_one_s_own_is_not_refused(text: str) -> None:
-    """It keeps its methods, and with them what these ask of the base."""
-    methods = text.partition(":\n")[2].partition("\n\ndef create")[0]
-
-    after = migrated(text)
-    assert methods in after
-    assert "train_state.TrainState.create(" in after
-    assert "optim." not in after
-
-
 def test_every_reason_is_documented() -> None:
     for rule in catalogue().values():
         assert rule.summary
