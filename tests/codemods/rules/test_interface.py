@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import dedent
 
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON
-from tests.codemods.programs import program
 from tests.generated.verdicts import verdict
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -53,7 +53,7 @@ def run(params, batches):
 def one(made: str, told: str = "[]", given: str = "", more: str = "") -> dict[str, str]:
     return {
         "train.py": HEAD
-        + program(more)
+        + dedent(more).lstrip("\n")
         + TRAIN.format(made=made, told=told, given=given)
     }
 

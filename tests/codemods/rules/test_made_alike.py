@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from codemods import FileResult
 from tests.codemods.analysis.test_out_of_view import COMMON
-from tests.codemods.programs import program, result_of
+from tests.codemods.programs import result_of
 from tests.generated.verdicts import verdict
 
 UNSEEN = """
@@ -34,7 +36,7 @@ RATE = ", learning_rate=rate"
 
 
 def unseen(made: str, given: str) -> FileResult:
-    body = "\n    ".join(program(made).splitlines())
+    body = "\n    ".join(dedent(made).strip("\n").splitlines())
     return result_of(UNSEEN.format(made=body, given=given))
 
 
@@ -205,7 +207,7 @@ def own(
     tell: str = "pass",
 ) -> dict[str, str]:
     """A program with a definition of its own and others, in one file and in two."""
-    parts = {"more": program(more), "made": made, "given": given}
+    parts = {"more": dedent(more).lstrip("\n"), "made": made, "given": given}
     return {"train.py": OWN + RUN.format(names=names, tell=tell, **parts)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import changes, migrated, result_of, table
+from tests.codemods.programs import changes, migrated, program, result_of, table
 
 LEFT = """
 == words in quotes that are no types
@@ -37,7 +37,7 @@ def test_left(left: str, text: str) -> None:
     ) == left
     before, after = (
         [line for line in code.splitlines() if "import" not in line]
-        for code in (text, result.after.decode())
+        for code in (program(text), result.after.decode())
     )
     assert after == before
 
