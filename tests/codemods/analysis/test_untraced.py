@@ -106,4 +106,4 @@ def test_a_rate_in_a_state_that_may_have_none(made: str, is_told: bool) -> None:
         """
     result = result_of(code)
     lines = [(hint.line, hint.code) for hint in result.hints]
-    assert lines == ([(8, "FO932")] if is_told else [])
+    assert lines == ([(7, "FO932")] if is_told else [])
