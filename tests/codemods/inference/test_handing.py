@@ -78,6 +78,12 @@ def step(optimizer, rate):
 functools.partial(step, rate=0.1)(made).target  # is: made
 jax.tree_util.Partial(step, rate=0.1)(made).target  # is: made
 partial(partial(step, made), 0.1)().target  # is: made
+== value_and_grad
+def loss_fn(params):
+    return 0.0, made
+
+(loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(made.target)
+aux.target  # is: made
 == grad with an auxiliary output
 def loss_fn(params):
     return 0.0, made

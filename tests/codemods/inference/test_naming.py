@@ -11,6 +11,13 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 IMPORTS = """
+== a star
+-- library.py
+MADE
+-- train.py
+from library import *
+
+made.target  # is: made
 == a name that another module sets
 -- library.py
 optimizer = None

@@ -215,6 +215,10 @@ RENAMED = {
         ),
         "import jax\n\njax.sharding.Mesh(jax.devices()[0].client), jax.config\n",
     ),
+    "an import of the package that is out of reach": (
+        "import jax.experimental.maps\n\njax.experimental.maps.Mesh\n\ndef f():\n    import jax\n    return jax\n",
+        "import jax\n\njax.sharding.Mesh\n\ndef f():\n    import jax\n    return jax\n",
+    ),
     "a constant before a power": (
         "import jax.numpy as jnp\n\nx = -jnp.NINF ** 2, f(jnp.NINF, y=jnp.NINF), jnp.NINF\n",
         "import jax.numpy as jnp\n\nx = -(-jnp.inf) ** 2, f(-jnp.inf, y=-jnp.inf), -jnp.inf\n",
