@@ -15,14 +15,10 @@ OPTAX_ALONE = Options(ignore=("FO706",))
 
 
 def program(text: str) -> str:
-    """An indented block of a test as a program."""
-    return dedent(text).lstrip("\n")
-
-
-def using_optim(text: str) -> str:
-    """A program, behind an import of `optim` if it uses that and says not what it is."""
-    code = program(text)
-    unsaid = "optim." in code and not re.search("import .*(flax|optim)", code)
+    """An indented block of a test as a program, behind an import of `optim` if it uses that and says not what it is."""
+    code = dedent(text).lstrip("\n")
+    used = re.search(r"(?<![\w.])optim\.", code)
+    unsaid = used and not re.search("import .*(flax|optim)|from flax", code)
     return f"from flax import optim\n\n{code}" if unsaid else code
 
 
@@ -75,6 +71,14 @@ def migrated(text: str, options: Options | None = None) -> str:
     result = result_of(text, options)
     assert {site.status for site in result.sites} <= {"rewritten"}, result.sites
     return result.after.decode()
+
+
+def assert_left(text: str, code: str) -> None:
+    """Nothing of a program changes, for that reason among others."""
+    result = result_of(text, OPTAX_ALONE)
+    assert result.after.decode() == program(text)
+    assert {site.status for site in result.sites} == {"unresolved"}
+    assert code in {site.code for site in result.sites}
 
 
 def project(

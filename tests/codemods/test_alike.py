@@ -101,23 +101,8 @@ def reset(optimizer{parameter}):
     return optimizer.replace(state=optimizer.state.replace(param_states=states))
 """
 NEW_STATES = {
-    "a parameter that may be given": (
-        RESET.format(parameter=", states=None, fresh=True", statement="if fresh:"),
-        "return reset(step(optimizer)).target",
-    ),
     "a parameter that has to be named": (
         RESET.format(parameter=", *, states=None, fresh=True", statement="if fresh:"),
-        "return reset(step(optimizer)).target",
-    ),
-    "all that is given": (
-        RESET.format(parameter=", fresh=True, *states", statement="if fresh:"),
-        "return reset(step(optimizer)).target",
-    ),
-    "a parameter, beside what is unpacked": (
-        RESET.format(
-            parameter=", states=None, fresh=True",
-            statement="if fresh:\n        other, states = 1, None",
-        ),
         "return reset(step(optimizer)).target",
     ),
     "moments that are reset, leaf by leaf": (
@@ -133,13 +118,6 @@ def reset(optimizer):
     return optimizer.replace(state=optim.OptimizerState(optimizer.state.step, states))
 """,
         "return step(step(reset(step(optimizer)))).target",
-    ),
-    "moments and parameters of another": (
-        """
-def copied(optimizer, other):
-    return optimizer.replace(target=other.target, state=other.state)
-""",
-        "return step(step(copied(optimizer, step(step(definition.create({'w': jnp.ones(3), 'b': -jnp.ones(2)})))))).target",
     ),
     "moments that are averaged, and a step": (
         """
@@ -268,17 +246,6 @@ def test_an_optimizer_beside_its_state_dict_is_not_pickled() -> None:
 
 
 UNPACKED = {
-    "with another hyperparameter": """
-def advance(optimizer, **overrides):
-    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
-return advance(advance(step(optimizer), learning_rate=0.03), weight_decay=0.1).target
-""",
-    "with what a call unpacks": """
-def advance(optimizer, **overrides):
-    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
-import json
-return advance(advance(step(optimizer), learning_rate=0.03), **json.loads('{"weight_decay": 0.1}')).target
-""",
     "with what is added": """
 import json
 overrides = {"learning_rate": 0.03}
@@ -291,21 +258,11 @@ overrides = {"learning_rate": 0.03}
 json.loads('{"weight_decay": 0.1}', object_hook=overrides.update)
 return step(optimizer).apply_gradient(gradients(params), **overrides).target
 """,
-    "or something else": """
-import json
-overrides = json.loads('{"weight_decay": 0.1}') or {"learning_rate": 0.03}
-return step(optimizer).apply_gradient(gradients(params), **overrides).target
-""",
     "or what a parameter may be": """
 def advance(optimizer, overrides):
     return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
 advance(optimizer, {"learning_rate": 0.03})
 return advance(step(optimizer), [dict(zip(['weight_decay'], [0.1]))][0]).target
-""",
-    "beside others": """
-import json
-overrides = {"learning_rate": 0.03, **json.loads('{"weight_decay": 0.1}')}
-return step(optimizer).apply_gradient(gradients(params), **overrides).target
 """,
 }
 
@@ -364,46 +321,10 @@ def test_parameters_may_be_called_as_what_optax_keeps(optimizer: str) -> None:
     )
 
 
-STATES_FROM_ELSEWHERE = {
-    "the state of another definition, for a step with a rate": (
-        """
-def update(definition, params, state):
-    params, state = definition.apply_gradient(
-        definition.hyper_params.replace(learning_rate=0.1), params, state, gradients(params)
-    )
-    return params, state
-""",
-        "params, state = update(optim.Adam(0.2), params, definition.init_state(params))\nreturn params",
-    ),
-    "the state of an optimizer, for a step without one": (
-        """
-def update(definition, params, state):
-    params, state = definition.apply_gradient(definition.hyper_params, params, state, gradients(params))
-    return params, state
-""",
-        "params, state = update(optim.Adam(0.2), params, optimizer.state)\nreturn params",
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("functions", "body"), STATES_FROM_ELSEWHERE.values(), ids=STATES_FROM_ELSEWHERE
-)
-def test_a_state_in_the_legacy_layout_is_not_put_into_the_new_one(
-    functions: str, body: str, legacy_wheel: object
-) -> None:
-    assert_left(text_of(body, functions), "FO906")
-
-
 KEPT = {
     "copied leaf by leaf": "return jax.tree_util.tree_map(lambda x: x.copy(), optimizer).target",
     "measured leaf by leaf": "jax.tree_util.tree_map(lambda x: x.shape, optimizer)\nreturn optimizer.target",
     "a dimension for each leaf": "return jax.tree_util.tree_map(lambda x: x[None], optimizer).target",
-    "leaves through a function of the program": """
-def double(x):
-    return jnp.concatenate([x.ravel(), x.ravel()])
-return jax.tree_util.tree_map(double, optimizer).target
-""",
     "leaves through a function made of another": """
 import functools
 spread = functools.partial(lambda count, x: jnp.broadcast_to(x, (count,) + x.shape), 2)
@@ -420,10 +341,6 @@ return jax.tree_util.tree_map(lambda x: x[1], many).target, many.state.step
 kept = {"optimizer": optimizer, "best": 1.0 * jnp.ones(())}
 kept = jax.tree_util.tree_map(lambda x: x.copy(), kept)
 return step(kept["optimizer"]).target
-""",
-    "with types for the leaves": """
-types = jax.tree_util.tree_map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), optimizer)
-return types.state.step.dtype.name, optimizer.target
 """,
     "is an array asked of each leaf": """
 checked = jax.tree_util.tree_map(lambda x: x if isinstance(x, jnp.ndarray) else x / 0, optimizer)
@@ -457,26 +374,10 @@ return same(optimizer, optimizer), same(optimizer, step(optimizer))
     "the largest of all leaves": """
 return jax.tree_util.tree_reduce(jnp.maximum, jax.tree_util.tree_map(lambda x: jnp.abs(x).max(), step(optimizer)))
 """,
-    "are all leaves finite": """
-assert all(jnp.isfinite(leaf).all() for leaf in jax.tree_util.tree_leaves(optimizer))
-return optimizer.target
-""",
-    "an exchanged state": """
-optimizer = step(optimizer).replace(state=definition.init_state(params))
-return jax.tree_util.tree_map(lambda x: x.copy(), optimizer).target
-""",
     "a creation within a function that is mapped": """
 many = jax.vmap(lambda scale: definition.create({"w": scale * jnp.ones(3)}))(jnp.arange(2.0))
 many = jax.tree_util.tree_map(lambda x: x[::-1], many)
 return jax.vmap(step)(many).target
-""",
-    "a creation that is compiled": """
-made = jax.jit(definition.create)(params)
-return jax.tree_util.tree_map(lambda x: x.copy(), made).target
-""",
-    "carried through a loop": """
-optimizer = jax.lax.fori_loop(0, 3, lambda _, optimizer: step(optimizer), optimizer)
-return optimizer.target, optimizer.state.step
 """,
     "carried through a loop behind a copy": """
 optimizer = jax.tree_util.tree_map(lambda x: x.copy(), optimizer)
@@ -660,10 +561,6 @@ RATES = {
     "an array of 16 bits": "jnp.asarray(0.05, jnp.bfloat16)",
     "an array of NumPy": "np.array(0.05, np.float32)",
 }
-RATES_OF_EACH_TYPE = (
-    *("a number", "a whole number", "one of NumPy, of 64 bits"),
-    *("an array", "an array of 16 bits"),
-)
 IN_LOOPS = {
     "a loop of steps": "made = jax.lax.fori_loop(0, 3, lambda _, made: rated(made), made)",
     "a loop under a condition": "made = jax.lax.while_loop(lambda made: made.state.step < 3, rated, made)",
@@ -716,12 +613,6 @@ def body(made, rate):
 rates = jnp.array([0.1, 0.2], jnp.float16)
 return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
 """,
-    "each of an array that is made one of 16 bits": """
-def body(made, rate):
-    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
-rates = jnp.linspace(0.1, 0.2, 3).astype(jnp.bfloat16)
-return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
-""",
 }
 TRACED_AS_IT_IS = {
     "numbers that a compiled function is given": """
@@ -730,15 +621,6 @@ def maybe(made, rate, skips):
     take = lambda made: made.apply_gradient(gradients(made.target), learning_rate=rate)
     return jax.lax.cond(skips, lambda made: made, take, made)
 return maybe(maybe(optim.Adam().create(params), 0.1, False), np.float32(0.2), False).target
-""",
-    "computed of a count in 32 bits": """
-@jax.jit
-def run(made, base):
-    def body(made, count):
-        rate = base / (1 + count.astype(jnp.float32))
-        return made.apply_gradient(gradients(made.target), learning_rate=rate), None
-    return jax.lax.scan(body, made, jnp.arange(3))[0]
-return run(optim.Adam().create(params), 0.1).target
 """,
     "each of an array of floats": """
 def body(made, rate):
@@ -776,75 +658,6 @@ def test_the_type_of_the_step_of_an_optimizer_of_shapes(
     found = "shape.target['w'].shape, str(shape.state.step.dtype)"
     after = assert_alike(text_of(f"{body}\nreturn {found}"))
     assert "str(shape.step.dtype)" in after
-
-
-FIRST_RATES = {**RATES, "None": "None", "an array of whole numbers": "np.array(1)"}
-MADE = {
-    "an optimizer": "optim.Momentum(rate, beta=0.5)",
-    "an optimizer by name": "optim.Adam(learning_rate=rate, weight_decay=0.1)",
-    "the class in a table": "{'momentum': optim.Momentum}['momentum'](rate)",
-    "normalized weights": "optim.WeightNorm(optim.Adam(rate))",
-    "groups": """optim.MultiOptimizer(
-        (optim.ModelParamTraversal(lambda path, _: "w" in path), optim.Adam(rate)),
-        (optim.ModelParamTraversal(lambda path, _: "b" in path), optim.Momentum(rate, beta=0.5)),
-    )""",
-}
-
-
-FORMS = {
-    "alias": Options(),
-    "chain": Options(form="chain"),
-}
-FIRST = {
-    f"{form}: {made}, {rate}": (rate, made, FORMS[form])
-    for form, made, rate in (
-        *(("alias", "the class in a table", rate) for rate in FIRST_RATES),
-        *(("alias", made, "None") for made in MADE),
-        *(("chain", made, "a whole number of NumPy") for made in MADE),
-    )
-}
-OTHERS = (*(f"chain: {made}, a whole number of NumPy" for made in [*MADE][1:4]),)
-"""Those of another form or of another rate are of the same kind."""
-
-
-@pytest.mark.usefixtures("legacy_wheel")
-@pytest.mark.parametrize(
-    ("rate", "definition", "options"), thinned(FIRST, *FIRST.keys() - OTHERS)
-)
-def test_the_first_rate_may_be_of_any_kind(
-    rate: str, definition: str, options: Options
-) -> None:
-    """Steps set the rate, whatever the optimizer was made with."""
-    body = f"""
-made = made_with({FIRST_RATES[rate]}).create(params)
-def body(made, rate):
-    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
-made, _ = jax.lax.scan(body, made, jnp.linspace(0.1, 0.2, 3))
-return made.target
-"""
-    functions = f"def made_with(rate):\n    return {MADE[definition]}"
-    assert_alike(text_of(body, functions), options)
-
-
-@pytest.mark.parametrize("rate", thinned(RATES, *RATES_OF_EACH_TYPE))
-def test_a_rate_of_a_step_without_an_optimizer_in_a_loop(
-    rate: str, x64: bool, legacy_wheel: object
-) -> None:
-    body = f"""
-def without(carry, _):
-    params, state = carry
-    params, state = momentum.apply_gradient(
-        momentum.hyper_params.replace(learning_rate={rate}), params, state, gradients(params)
-    )
-    return (params, state), None
-dtype = jnp.result_type(float)
-params = {{"w": jnp.arange(3, dtype=dtype)}}
-momentum = optim.Momentum(0.1)
-carry = (params, momentum.init_state(params))
-carry, _ = jax.lax.scan(without, carry, None, length=3)
-return carry[0]
-"""
-    assert_alike(text_of(body))
 
 
 OF_REALS = [
@@ -953,10 +766,6 @@ JOINED = {
     "averaged with one that another function made": (
         "restart(definition, first.target)",
         "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, step(first), second)",
-    ),
-    "one of two branches": (
-        "restart(definition, first.target)",
-        "jax.lax.cond(True, lambda: step(first), lambda: second)",
     ),
 }
 

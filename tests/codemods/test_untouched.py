@@ -99,8 +99,6 @@ def test_a_module_of_ones_own_called_optim() -> None:
 
 def test_a_local_variable_that_shadows_the_import() -> None:
     result = result_of("""
-        from flax import optim
-
         def other(optim):
             return optim.Adam(1e-3)
 
@@ -113,8 +111,6 @@ def test_a_local_variable_that_shadows_the_import() -> None:
 
 STEP = "def step(optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"
 SPACED = """
-    from flax import optim
-
     def read(path, optimizer: optim.Optimizer, grads):
         try :
             return open(path)
@@ -151,33 +147,8 @@ def test_what_cannot_be_kept_to_the_letter_is_left() -> None:
     assert {site.code for site in result.sites} == {"FO919"}
 
 
-def test_comments_and_layout_of_a_call_stay() -> None:
-    result = result_of("""
-        from flax import optim
-
-        definition = optim.Adam(
-            learning_rate=config.rate,  # tuned on the validation set
-            beta1 = 0.9,
-            # the paper says 0.98
-            beta2=config["beta2"],
-        )
-        """)
-    assert result.after.decode() == program("""
-        import optax
-
-        definition = optax.adam(
-            learning_rate=config.rate,  # tuned on the validation set
-            b1 = 0.9,
-            # the paper says 0.98
-            b2=config["beta2"],
-        )
-        """)
-
-
 def test_no_comment_is_lost() -> None:
     before = """
-        from flax import optim
-
         optimizer = (
             optim.Adam(0.1)  # small
             .create(params)

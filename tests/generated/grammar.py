@@ -8,7 +8,8 @@ is read of them beside it, and how all this is written: indentation, line ends, 
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, field
+import re
+from string import Template
 
 from hypothesis import strategies as st
 
@@ -76,92 +77,10 @@ ASIDES = (
 """What has nothing to do with it, and looks as if it had."""
 
 
-@dataclass
-class Writer:
-    """Writes lines, with what varies in how they are written."""
-
-    draw: Draw
-    unit: str
-    lines: list[str] = field(default_factory=list)
-
-    def line(self, depth: int, text: str) -> None:
-        """A line of code, at a depth. May get a comment, a blank line before it or spaces after it."""
-        chance = self.draw(st.integers(0, 30))
-        if chance == 1:
-            self.lines.append("")
-        if chance == 2:
-            self.lines.append(f"{self.unit * depth}# A comment of its own.")
-        end = (
-            self.draw(st.sampled_from(COMMENTS))
-            if chance == 3
-            else "  "
-            if chance == 4
-            else ""
-        )
-        self.lines.append(f"{self.unit * depth}{text}{end}")
-
-    def block(self, depth: int, text: str) -> None:
-        """Lines whose own depth is two spaces."""
-        for line in text.splitlines():
-            inner = len(line) - len(line.lstrip(" "))
-            self.lines.append(
-                f"{self.unit * (depth + inner // 2)}{line.lstrip(' ')}"
-                if line.strip()
-                else ""
-            )
-
-
-@dataclass
-class Names:
-    """What things are called in a program."""
-
-    prefix: str
-    optimizer: str
-    grads: str
-
-
-@st.composite
-def programs(draw: Draw) -> bytes:
-    """A program, as the bytes of its file."""
-    unit = draw(st.sampled_from(("  ", "    ", "\t")))
-    writer = Writer(draw, unit)
-    statement = draw(st.sampled_from((*IMPORTS, "")))
-    names = Names(
-        IMPORTS.get(statement, ""),
-        draw(
-            st.sampled_from(
-                ("optimizer", "opt", "optimizer", "state", "self_optimizer")
-            )
-        ),
-        draw(st.sampled_from(("grads", "grad", "g"))),
-    )
-    with_state = draw(st.integers(0, 4)) == 0
-    _head(draw, writer, statement)
-    for _ in range(draw(st.integers(0, 2))):
-        writer.block(0, draw(st.sampled_from(ASIDES)))
-    writer.block(0, CONSTANTS)
-    if with_state:
-        kind = draw(st.sampled_from(("@flax.struct.dataclass", "@struct.dataclass")))
-        if kind.startswith("@struct"):
-            writer.line(0, "from flax import struct")
-        elif "import flax" not in statement.split("\n"):
-            writer.line(0, "import flax")
-        writer.block(
-            0, f"\n\n{kind}\nclass TrainState:\n  step: int\n  {names.optimizer}: Any\n"
-        )
-    writer.block(0, LOSS)
-    _creation(draw, writer, names)
-    rate = _step(draw, writer, names)
-    _run(draw, writer, names, rate, with_state)
-    return _encoded(draw, writer.lines)
-
-
 CONSTANTS = """
 RATE, BETA = 0.05, 0.7
 config = {'rate': 0.03, 'decay': 1e-2, 'nesterov': True}
 
-"""
-LOSS = """
 
 def loss_fn(params, x, y):
   return jnp.mean((jnp.tanh(x @ params['w'] + params['b']) - y) ** 2)
@@ -172,54 +91,225 @@ def schedule(step):
 
 
 """
+TITLES = (
+    *("", "", ""),
+    *('"""Trains."""\n', "'''Trains\n\nwith flax.optim.'''\n", "# Trains.\n"),
+)
+MODULES = (
+    "import functools",
+    "from typing import Any",
+    "import jax",
+    "import jax.numpy as jnp",
+)
+STATES = (
+    "from flax import struct\n\n\n@struct.dataclass",
+    "import flax\n\n\n@flax.struct.dataclass",
+)
+STATE = """$decorator
+class TrainState:
+  step: int
+  $opt: Any
 
 
-def _head(draw: Draw, writer: Writer, statement: str) -> None:
-    if draw(st.booleans()):
-        writer.block(
-            0,
-            draw(
-                st.sampled_from(
-                    ('"""Trains."""', "'''Trains\n\nwith flax.optim.'''", "# Trains.")
-                )
-            ),
-        )
-    lines = [
-        "import functools",
-        "from typing import Any",
-        "import jax",
-        "import jax.numpy as jnp",
-    ]
-    if statement:
-        lines += statement.split("\n")
-    else:
-        listed = draw(
-            st.permutations([*CLASSES, "MultiOptimizer", "ModelParamTraversal"])
-        )
+"""
+
+CREATION = (
+    """
+def create(params):
+  return $definition.create(params)
+""",
+    """
+def create(params):
+  optimizer_def = $definition
+  $opt = optimizer_def.create(params)
+  return $opt
+""",
+    """
+definition = $definition
+
+
+def create(params):
+  return definition.create(target=params)
+""",
+    """
+def make_definition():
+  return $definition
+
+
+create = lambda params: make_definition().create(params)
+""",
+    """
+class Maker:
+  def __init__(self):
+    self.definition = $definition
+
+  def create(self, params):
+    return self.definition.create(params)
+
+
+def create(params):
+  return Maker().create(params)
+""",
+    """
+make = functools.partial(${prefix}$chosen, learning_rate=0.02)
+
+
+def create(params):
+  return make().create(params)
+""",
+)
+DECORATORS = ("", "", "", "@jax.jit\n", "@jax.jit\n", "@functools.partial(jax.jit)\n")
+RATES_OF_STEPS = ("", "", "0.02", "schedule($opt.state.step)", "lr", "RATE * 2")
+STEP = """
+${decorator}def train_step($opt, x, y$parameter):
+"""
+BY_GRADIENT = """  loss, $grads = jax.value_and_grad(loss_fn)($opt.target, x, y)
+$between  $opt = $opt.apply_gradient($grads$given)
+$after  return $opt
+"""
+STEPS = (
+    BY_GRADIENT,
+    BY_GRADIENT,
+    """  $grads = jax.grad(lambda p: loss_fn(p, x, y))($opt.target)
+  new_$opt = $opt.apply_gradient($grads$given)
+  $opt = new_$opt
+$after  return $opt
+""",
+    """  loss, $grads = $opt.compute_gradient(lambda p: loss_fn(p, x, y))
+  $opt = $opt.apply_gradient($grads$given)
+$after  return $opt
+""",
+    """  $opt, loss = $opt.optimize(lambda p: loss_fn(p, x, y)$given)
+$after  return $opt
+""",
+    """  return $opt.apply_gradient(jax.grad(loss_fn)($opt.target, x, y)$given)
+""",
+)
+BETWEEN = (
+    """  norm = jnp.sqrt(sum([jnp.vdot(v, v) for v in jax.tree_util.tree_leaves($grads)]))
+  $grads = jax.tree_util.tree_map(lambda v: v * jnp.minimum(1.0, 0.5 / norm), $grads)
+""",
+    "  $grads = jax.tree_util.tree_map(lambda v: jnp.clip(v, -0.1, 0.1), $grads)\n",
+    "  $grads = jax.tree_util.tree_map(lambda v, p: v + 0.01 * p, $grads, $opt.target)\n",
+    *("", "", "", ""),
+)
+AFTER = (
+    "  count = $opt.state.step + 1\n",
+    "  $opt = $opt.replace(target=jax.tree_util.tree_map(lambda p: 0.99 * p, $opt.target))\n",
+    "  size = sum(leaf.size for leaf in jax.tree_util.tree_leaves($opt.target))\n",
+    "  params = $opt.target; bias = params['b']\n",
+    *("", "", ""),
+)
+RUN = """
+
+def run(params, batches):
+  $opt = create(params)
+"""
+RUN_OF_STATE = """  train_state = TrainState(step=0, $opt=$opt)
+  found = []
+  for x, y in batches:
+    new = train_step(train_state.$opt, x, y$rate)
+    train_state = train_state.replace(step=train_state.step + 1, $opt=new)
+    found.append(train_state.$opt.target)
+  return found
+"""
+IN_A_LOOP = """  found = []
+  for x, y in batches:
+    $opt = train_step($opt, x, y$rate)
+    found += [$opt.target]
+  assert int($opt.state.step) == len(batches)
+  return found
+"""
+RUNS = (
+    """  def body(carry, batch):
+    carry = train_step(carry, *batch$rate)
+    return carry, carry.target
+  batches = jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves), *batches)
+  $opt, found = jax.lax.scan(body, $opt, batches)
+  return [found]
+""",
+    """  state_of = {'optimizer': $opt, 'found': []}
+  for x, y in batches:
+    state_of['optimizer'] = train_step(state_of['optimizer'], x, y$rate)
+    state_of['found'].append(state_of['optimizer'].target)
+  return state_of['found']
+""",
+    """  found, step = [], 0
+  while step < len(batches):
+    $opt, step = train_step($opt, *batches[step]$rate), step + 1
+    found.append($opt.target)
+  return found
+""",
+    IN_A_LOOP,
+    IN_A_LOOP,
+)
+
+
+@st.composite
+def programs(draw: Draw) -> bytes:
+    """A program, as the bytes of its file."""
+
+    def one(*values: str) -> str:
+        return draw(st.sampled_from(values))
+
+    statement = one(*IMPORTS, "")
+    opt = one("optimizer", "opt", "optimizer", "state", "self_optimizer")
+    rate, prefix = one(*RATES_OF_STEPS), IMPORTS.get(statement, "")
+    names = {
+        "opt": opt,
+        "grads": one("grads", "grad", "g"),
+        "prefix": prefix,
+        "definition": _definition(draw, prefix),
+        "chosen": one("Adam", "Momentum", "RMSProp"),
+        "parameter": ", lr" if rate == "lr" else "",
+        "rate": ", 0.04" if rate == "lr" else "",
+        "given": f", learning_rate={Template(rate).substitute(opt=opt)}"
+        if rate
+        else "",
+    }
+
+    def filled(text: str, **more: str) -> str:
+        return Template(text).substitute(names, **more)
+
+    of_state = draw(st.integers(0, 4)) == 0
+    plain = one(*TITLES) + _imports(draw, statement)
+    plain += "".join(draw(st.lists(st.sampled_from(ASIDES), max_size=2))) + CONSTANTS
+    if of_state:
+        plain += filled(STATE, decorator=one(*STATES))
+    parts = filled(one(*CREATION)) + filled(STEP, decorator=one(*DECORATORS))
+    between, after = filled(one(*BETWEEN)), filled(one(*AFTER))
+    parts += filled(one(*STEPS), between=between, after=after)
+    parts += filled(RUN) + filled(RUN_OF_STATE if of_state else one(*RUNS))
+    unit = one("  ", "    ", "\t")
+    lines = plain.split("\n") + _varied(draw, parts.split("\n"))
+    return _encoded(draw, [_indented(line, unit) for line in lines])
+
+
+def _imports(draw: Draw, statement: str) -> str:
+    """The imports in some order, `statement` among them; without one, all classes by their names."""
+    lines = [*MODULES, *filter(None, statement.split("\n"))]
+    if not statement:
+        names = [*CLASSES, "MultiOptimizer", "ModelParamTraversal"]
         separator = draw(st.sampled_from((", ", ",\n    ")))
-        lines.append(f"from flax.optim import ({separator.join(listed)})")
-    for line in draw(st.permutations(lines)):
-        writer.block(0, line)
+        listed = separator.join(draw(st.permutations(names)))
+        lines.append(f"from flax.optim import ({listed})")
+    return "\n".join(draw(st.permutations(lines))) + "\n"
 
 
-def _definition(draw: Draw, names: Names) -> str:
+def _definition(draw: Draw, prefix: str) -> str:
     """An expression that makes a definition."""
-    if draw(st.integers(0, 7)) == 0:
-        traversal, groups = (
-            f"{names.prefix}ModelParamTraversal",
-            f"{names.prefix}MultiOptimizer",
-        )
-        first, second = _single(draw, names), _single(draw, names)
-        word = draw(st.sampled_from(("w", "b")))
-        rest = draw(st.sampled_from((f"'{word}' not in path", f"not '{word}' in path")))
-        return (
-            f"{groups}(({traversal}(lambda path, _: '{word}' in path), {first}), "
-            f"({traversal}(lambda path, _: {rest}), {second}))"
-        )
-    return _single(draw, names)
+    if draw(st.integers(0, 7)):
+        return _single(draw, prefix)
+    word = draw(st.sampled_from(("w", "b")))
+    rest = draw(st.sampled_from((f"'{word}' not in path", f"not '{word}' in path")))
+    groups = ", ".join(
+        f"({prefix}ModelParamTraversal(lambda path, _: {chosen}), {_single(draw, prefix)})"
+        for chosen in (f"'{word}' in path", rest)
+    )
+    return f"{prefix}MultiOptimizer({groups})"
 
 
-def _single(draw: Draw, names: Names) -> str:
+def _single(draw: Draw, prefix: str) -> str:
     name = draw(st.sampled_from([*CLASSES]))
     chosen = [one for one in CLASSES[name] if draw(st.booleans())]
     words = [
@@ -230,192 +320,28 @@ def _single(draw: Draw, names: Names) -> str:
     arguments = [draw(st.sampled_from((rate, f"learning_rate={rate}"))), *words]
     separator = draw(st.sampled_from((", ", ", ", ",", ",\n      ")))
     end = draw(st.sampled_from(("", "", ",")))
-    return f"{names.prefix}{name}({separator.join(arguments)}{end})"
+    return f"{prefix}{name}({separator.join(arguments)}{end})"
 
 
-def _creation(draw: Draw, writer: Writer, names: Names) -> None:
-    """The function `create`, in one of its forms."""
-    definition = _definition(draw, names)
-    form = draw(st.integers(0, 5))
-    if form == 0:
-        writer.block(0, f"def create(params):\n  return {definition}.create(params)")
-    elif form == 1:
-        writer.block(0, f"def create(params):\n  optimizer_def = {definition}")
-        writer.line(1, f"{names.optimizer} = optimizer_def.create(params)")
-        writer.line(1, f"return {names.optimizer}")
-    elif form == 2:
-        writer.block(
-            0,
-            f"definition = {definition}\n\n\ndef create(params):\n  return definition.create(target=params)",
-        )
-    elif form == 3:
-        writer.block(
-            0,
-            f"def make_definition():\n  return {definition}\n\n\ncreate = lambda params: make_definition().create(params)",
-        )
-    elif form == 4:
-        writer.block(
-            0,
-            f"class Maker:\n  def __init__(self):\n    self.definition = {definition}\n\n  def create(self, params):\n"
-            "    return self.definition.create(params)\n\n\ndef create(params):\n  return Maker().create(params)",
-        )
-    else:
-        name = draw(st.sampled_from(("Adam", "Momentum", "RMSProp")))
-        writer.block(
-            0,
-            f"make = functools.partial({names.prefix}{name}, learning_rate=0.02)\n\n\ndef create(params):\n"
-            "  return make().create(params)",
-        )
-    writer.block(0, "\n")
+def _varied(draw: Draw, lines: list[str]) -> list[str]:
+    """Some lines of code with a comment, a blank line before them or spaces behind them."""
+    found = []
+    for line in lines:
+        chance = draw(st.integers(0, 30)) if line else 0
+        if chance in (1, 2):
+            indent = re.match(" *", line)
+            found.append(
+                f"{indent[0]}# A comment of its own." if indent and chance == 2 else ""
+            )
+        ends = {3: draw(st.sampled_from(COMMENTS)), 4: "  "}
+        found.append(line + ends.get(chance, ""))
+    return found
 
 
-def _step(draw: Draw, writer: Writer, names: Names) -> str:
-    """The function `train_step`; what it takes beside optimizer and batch."""
-    opt, grads = names.optimizer, names.grads
-    rate = draw(
-        st.sampled_from(
-            ("", "", "0.02", f"schedule({opt}.state.step)", "lr", "RATE * 2")
-        )
-    )
-    given = f", learning_rate={rate}" if rate else ""
-    parameter = ", lr" if rate == "lr" else ""
-    if draw(st.booleans()):
-        writer.line(
-            0,
-            draw(
-                st.sampled_from(("@jax.jit", "@functools.partial(jax.jit)", "@jax.jit"))
-            ),
-        )
-    writer.line(0, f"def train_step({opt}, x, y{parameter}):")
-    form = draw(st.integers(0, 5))
-    step = f"{opt} = {opt}.apply_gradient({grads}{given})"
-    if form in (0, 1):
-        writer.line(
-            1, f"loss, {grads} = jax.value_and_grad(loss_fn)({opt}.target, x, y)"
-        )
-        _between(draw, writer, names)
-        writer.line(1, step)
-    elif form == 2:
-        writer.line(1, f"{grads} = jax.grad(lambda p: loss_fn(p, x, y))({opt}.target)")
-        writer.line(1, f"new_{opt} = {opt}.apply_gradient({grads}{given})")
-        writer.line(1, f"{opt} = new_{opt}")
-    elif form == 3:
-        writer.line(
-            1, f"loss, {grads} = {opt}.compute_gradient(lambda p: loss_fn(p, x, y))"
-        )
-        writer.line(1, step)
-    elif form == 4:
-        writer.line(
-            1, f"{opt}, loss = {opt}.optimize(lambda p: loss_fn(p, x, y){given})"
-        )
-    else:
-        writer.line(
-            1,
-            f"return {opt}.apply_gradient(jax.grad(loss_fn)({opt}.target, x, y){given})",
-        )
-        writer.block(0, "\n")
-        return parameter
-    _after(draw, writer, names)
-    writer.line(1, f"return {opt}")
-    writer.block(0, "\n")
-    return parameter
-
-
-def _between(draw: Draw, writer: Writer, names: Names) -> None:
-    grads = names.grads
-    form = draw(st.integers(0, 6))
-    if form == 0:
-        writer.line(
-            1,
-            f"norm = jnp.sqrt(sum([jnp.vdot(v, v) for v in jax.tree_util.tree_leaves({grads})]))",
-        )
-        writer.line(
-            1,
-            f"{grads} = jax.tree_util.tree_map(lambda v: v * jnp.minimum(1.0, 0.5 / norm), {grads})",
-        )
-    elif form == 1:
-        writer.line(
-            1,
-            f"{grads} = jax.tree_util.tree_map(lambda v: jnp.clip(v, -0.1, 0.1), {grads})",
-        )
-    elif form == 2:
-        writer.line(
-            1,
-            f"{grads} = jax.tree_util.tree_map(lambda v, p: v + 0.01 * p, {grads}, {names.optimizer}.target)",
-        )
-
-
-def _after(draw: Draw, writer: Writer, names: Names) -> None:
-    opt = names.optimizer
-    form = draw(st.integers(0, 6))
-    if form == 0:
-        writer.line(1, f"count = {opt}.state.step + 1")
-    elif form == 1:
-        writer.line(
-            1,
-            f"{opt} = {opt}.replace(target=jax.tree_util.tree_map(lambda p: 0.99 * p, {opt}.target))",
-        )
-    elif form == 2:
-        writer.line(
-            1,
-            f"size = sum(leaf.size for leaf in jax.tree_util.tree_leaves({opt}.target))",
-        )
-    elif form == 3:
-        writer.line(1, f"params = {opt}.target; bias = params['b']")
-
-
-def _run(
-    draw: Draw, writer: Writer, names: Names, parameter: str, with_state: bool
-) -> None:
-    opt = names.optimizer
-    given = ", 0.04" if parameter else ""
-    writer.line(0, "def run(params, batches):")
-    writer.line(1, f"{opt} = create(params)")
-    form = draw(st.integers(0, 4))
-    if with_state:
-        writer.line(1, f"train_state = TrainState(step=0, {opt}={opt})")
-        writer.line(1, "found = []")
-        writer.line(1, "for x, y in batches:")
-        writer.line(2, f"new = train_step(train_state.{opt}, x, y{given})")
-        writer.line(
-            2,
-            f"train_state = train_state.replace(step=train_state.step + 1, {opt}=new)",
-        )
-        writer.line(2, f"found.append(train_state.{opt}.target)")
-        writer.line(1, "return found")
-    elif form == 0:
-        writer.line(1, "def body(carry, batch):")
-        writer.line(2, f"carry = train_step(carry, *batch{given})")
-        writer.line(2, "return carry, carry.target")
-        writer.line(
-            1,
-            "batches = jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves), *batches)",
-        )
-        writer.line(1, f"{opt}, found = jax.lax.scan(body, {opt}, batches)")
-        writer.line(1, "return [found]")
-    elif form == 1:
-        writer.line(1, f"state_of = {{'optimizer': {opt}, 'found': []}}")
-        writer.line(1, "for x, y in batches:")
-        writer.line(
-            2, f"state_of['optimizer'] = train_step(state_of['optimizer'], x, y{given})"
-        )
-        writer.line(2, "state_of['found'].append(state_of['optimizer'].target)")
-        writer.line(1, "return state_of['found']")
-    elif form == 2:
-        writer.line(1, "found, step = [], 0")
-        writer.line(1, "while step < len(batches):")
-        writer.line(
-            2, f"{opt}, step = train_step({opt}, *batches[step]{given}), step + 1"
-        )
-        writer.line(2, f"found.append({opt}.target)")
-        writer.line(1, "return found")
-    else:
-        writer.line(1, "found = []")
-        writer.line(1, "for x, y in batches:")
-        writer.line(2, f"{opt} = train_step({opt}, x, y{given})")
-        writer.line(2, f"found += [{opt}.target]")
-        writer.line(1, f"assert int({opt}.state.step) == len(batches)")
-        writer.line(1, "return found")
+def _indented(line: str, unit: str) -> str:
+    """A line whose depth is told by two spaces, with other indentation."""
+    code = line.lstrip(" ")
+    return unit * ((len(line) - len(code)) // 2) + code
 
 
 def _encoded(draw: Draw, lines: list[str]) -> bytes:

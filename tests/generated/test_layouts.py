@@ -11,8 +11,6 @@ import pytest
 from codemods import Options, Source, migrate
 
 LIBRARY = """
-from typing import NamedTuple
-
 from flax import optim
 
 
@@ -39,15 +37,10 @@ class Base:
         self.optimizer = optimizer
 
 
-class Pair(NamedTuple):
-    actor: optim.Optimizer
-    critic: optim.Optimizer
-
-
 MAKERS = {"adam": make}
 DEFAULT = optim.Momentum(0.1)
 """
-NAMES = "Agent, Base, DEFAULT, MAKERS, Pair, make, step"
+NAMES = "Agent, Base, DEFAULT, MAKERS, make, step"
 
 PROGRAMS = {
     "functions": """
@@ -78,13 +71,6 @@ def main(params, batches):
     for grads in batches:
         mine.update(grads)
     return mine.optimizer.target
-""",
-    "a tuple": """
-def main(params, batches):
-    pair = {library}Pair({library}make(params, 0.1), {library}make(params, 0.2))
-    for grads in batches:
-        pair = pair._replace(actor={library}step(pair.actor, grads))
-    return pair.actor.target, pair.critic.target
 """,
     "a table": """
 def main(params, batches):

@@ -23,10 +23,6 @@ UNKNOWN = """
 == parameters from elsewhere
 def create(params):
     return optim.Adam(0.1).create(params)
-== what initialises is no module
-def create(net, key, x):
-    params = net.init(key, x)["params"]
-    return optim.Adam(0.1).create(params)
 == a model that two statements set
 def create(key, x, wide):
     net = Net()
@@ -45,40 +41,13 @@ def create(key, x):
     net, head = make_net(), Net()
     params = FrozenDict(zip("ab", (net.init(key, x), head.init(key, x))))
     return optim.Adam(0.1).create(params)
-== parameters of a model under a name of their own
-def create(key, x):
-    net = Net()
-    params = FrozenDict(net=net.init(key, x)["params"])
-    return optim.Adam(0.1).create(params)
 == parameters of a model in a dict
 def create(key, x):
     net = Net()
     params = FrozenDict({"net": net.init(key, x)["params"]})
     return optim.Adam(0.1).create(params)
-== parameters of two models that one function makes
-def create(key, x):
-    first, second = make_net(), Net()
-
-    def initialize(rng):
-        return first.init(rng, x)["params"], second.init(rng, x)["params"]
-
-    left, right = initialize(key)
-    return optim.Adam(0.1).create(right)
-== a function somewhere else
-def initialize(key, x):
-    net = Net()
-    return net.init(key, x)["params"]
-
-def create(key, x):
-    return optim.Adam(0.1).create(initialize(key, x))
 """
 KNOWN = """
-== a name
-net.apply
-def create(key, x):
-    net = Net()
-    variables = net.init(key, x)
-    return optim.Adam(0.1).create(variables["params"])
 == a call that makes one
 Net(width=5).apply
 def create(key, x):
@@ -97,19 +66,6 @@ def create(key, x):
     variables = net.init(key, x)
     state, params = variables.pop("params")
     return optim.Adam(0.1).create(params)
-== variables that are unfrozen
-net.apply
-def create(key, x):
-    net = Net()
-    variables = net.init(key, x)
-    params = variables.unfreeze()["params"]
-    return optim.Adam(0.1).create(params)
-== a model that gave an output beside
-net.apply
-def create(key, x):
-    net = Net()
-    output, variables = net.init_with_output(key, x)
-    return optim.Adam(0.1).create(variables["params"])
 == a function that makes one
 make_net().apply
 def create(key, x):

@@ -56,9 +56,6 @@ NOT_CALLED_SO = {
     "a dict of which others are a part": program(params="{'w': 1.0, **x}"),
     "a model from elsewhere": program(model="Model()", imports="from elsewhere import Model"),
     "a model that a function elsewhere gives": program(model="make()", imports="from elsewhere import make"),
-    "a model of a class from elsewhere": program(
-        model="Own()", imports="from elsewhere import Model\n    class Own(Model): pass"
-    ),
     "layers from elsewhere": program("Layer()(x)", imports="from elsewhere import Layer"),
     "a model of a file that is not in view": program(model="Model()", imports="from .models import Model"),
     "a model that a function is given": program()
@@ -68,9 +65,6 @@ NOT_CALLED_SO = {
 CALLED_SO = {
     "a parameter": program("self.param('learning_rate', nn.initializers.ones, ())"),
     "a parameter of a name that may be that": program("self.param(f'{self.name}_rate', nn.initializers.ones, ())"),
-    "a name that the model tells in another place": program(
-        "sum(self.param(name, nn.initializers.ones, ()) for name in ('scale', 'learning_rate'))"
-    ),
     "a layer": program("nn.Dense(3, name='learning_rate')(x)"),
     "a name that the model is given": program(model="Scaled('learning_rate')", fields="called: str"),
     "a dict of parameters": program(params="{'w': 1.0, 'learning_rate': 0.1}"),

@@ -45,18 +45,6 @@ class Model(nn.Module):
 """
 
 REAL = """
-== a plane of frequencies
-{"w": jnp.ones(3)}
-def undersampled(image, mask):
-    return jnp.fft.ifft2(jnp.fft.fft2(image + 0j) * mask)
-== images that the model is made with
-Model().init(rng, jnp.ones((8, 8), jnp.complex64))["params"]
-class Model(nn.Module):
-    dtype: type = jnp.float32
-
-    @nn.compact
-    def __call__(self, image):
-        return nn.Dense(3)(jnp.abs(image))
 == what a model computes with
 Model().init(rng, jnp.ones((8, 8)))["params"]
 class Model(nn.Module):
@@ -65,27 +53,6 @@ class Model(nn.Module):
     @nn.compact
     def __call__(self, image):
         return nn.Dense(3)(image).astype(jnp.complex64) * 1j
-== what a model makes on its way
-Model().init(rng, jnp.ones((8, 8)))["params"]
-class Model(nn.Module):
-    dtype: type = jnp.complex64
-
-    @nn.compact
-    def __call__(self, image):
-        return nn.Dense(3)(jnp.abs(image + jnp.zeros(8, dtype=self.dtype)))
-== another model beside
-nn.Dense(3).init(rng, jnp.ones((8, 8)))["params"]
-class Wave(nn.Module):
-    dtype: type = jnp.complex64
-
-    @nn.compact
-    def __call__(self, image):
-        return nn.Dense(3)(image)
-== a variable that a function has of that name
-{"w": jnp.ones(3)}
-def phases(params):
-    params = 1j * params
-    return params
 == what a method returns
 Experiment(3).initial()
 class Experiment:
@@ -108,15 +75,6 @@ initial(rng)
 def initial(rng):
     kernel = jax.random.normal(rng, (3,)) * (1 + 1j)
     return {"w": kernel}
-== a compiled function
-initial(rng)
-@jax.jit
-def initial(rng):
-    return {"w": jnp.ones(3, dtype="complex64")}
-== the argument of a function
-initial(3, jnp.complex64)
-def initial(size, dtype=jnp.float32):
-    return {"w": jnp.ones(size, dtype)}
 == what a method returns
 Experiment(3).initial()
 class Experiment:
@@ -130,24 +88,6 @@ class Experiment:
 initial(dtype=jnp.complex64)
 def initial(**options):
     return {"w": jnp.ones(3, **options)}
-== a definition that is compiled
-compiled(optim.Adam(1e-3), {'w': jnp.ones(3, jnp.complex64)}).target
-def compiled(definition, params):
-    return jax.jit(definition.create)(params)
-== the type that a model within is given by position
-Model().init(rng, jnp.ones((8, 8)))["params"]
-class Wave(nn.Module):
-    kind: type
-
-    @nn.compact
-    def __call__(self, image):
-        return nn.Dense(3, param_dtype=self.kind)(image)
-
-
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, image):
-        return Wave(jnp.complex64)(image)
 == an element set afterwards
 initial()
 def initial():
@@ -170,14 +110,6 @@ class Model(nn.Module):
     @nn.compact
     def __call__(self, image):
         return nn.Dense(3, param_dtype=self.dtype)(image)
-== a parameter of a model
-jax.jit(Model().init)(rng, jnp.ones((8, 8)))["params"]
-class Model(nn.Module):
-    dtype: type = jnp.float32
-
-    @nn.compact
-    def __call__(self, image):
-        return image @ self.param("w", nn.initializers.ones, (8, 3), jnp.complex64)
 == how a parameter is made
 Model().init(rng, jnp.ones((8, 8)))["params"]
 def phases(rng, shape):
@@ -229,22 +161,10 @@ class Model(nn.Module):
 == the shapes of parameters alone
 jax.eval_shape(Model().init, rng, jnp.ones((8, 8), "bfloat16"))["params"]
 COMPUTING
-== a type that is returned beside
-initial(3)[0]
-def initial(size):
-    dtype = jnp.bfloat16
-    return {"w": jnp.ones(size)}, dtype
 == a type that is asked for
 initial(batches[0])
 def initial(batch):
     return {"w": jnp.ones(3) if batch.dtype == jnp.bfloat16 else jnp.zeros(3)}
-== a checkpoint of 16 bits
-{"w": widened(np.load("kernel.npy"))}
-def widened(kernel):
-    return kernel.view(jnp.bfloat16).astype(np.float32)
-== code out of view
-initial(rng, jnp.ones(3, jnp.float16))
-from library import initial
 """
 
 SHORT = """
@@ -258,11 +178,6 @@ jax.tree_map(jnp.float16, {'w': np.ones(3)})
 flax.core.freeze(shortened(nn.Dense(3).init(rng, jnp.ones(3))['params']))
 def shortened(params):
     return jax.tree_map(lambda x: x.astype(jnp.bfloat16), params)
-== a type that may be
-initial(len(batches) > 1)
-def initial(is_short):
-    dtype = jnp.bfloat16 if is_short else jnp.float32
-    return {"w": jnp.ones(3, dtype)}
 == the type of a model's parameters
 nn.Dense(3, param_dtype=jnp.bfloat16).init(rng, jnp.ones(3))["params"]
 """

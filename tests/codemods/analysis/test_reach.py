@@ -40,7 +40,6 @@ ALONE = TRAIN.format(imported="", step="optimizer.apply_gradient(grad)")
 WITH_LIBRARY = TRAIN.format(
     imported="from lab import engine", step="engine.advance(optimizer, grad)"
 )
-ENGINE = "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
 TABLES = "".join(
     (
         "def advance(one, grad):\n    return f0(one)[0]\n",
@@ -282,10 +281,6 @@ def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> N
 
 NAMING = {
     "its own import": ("import flax\nimport lab.train\nprint(flax)\n", False),
-    "beside another name of the module": (
-        "import flax\nfrom lab.train import make\nprint(make, flax)\n",
-        False,
-    ),
     "an attribute of something else": ("import lab.train, tools\nprint(tools.flax)\n", False),
     "an import from there": ("from lab.train import flax\nprint(flax)\n", True),
     "an attribute of the module": ("import lab.train\nprint(lab.train.flax)\n", True),

@@ -30,15 +30,6 @@ def steps(
 # What must not be touched.
 
 NOT_OF_AN_OPTIMIZER = """
-== a train state that has parameters of its own
-import jax
-
-def make_update(loss_fn, state):
-    def update(state, batch):
-        grads = jax.grad(loss_fn)(state.params, batch)
-        return state.apply_gradient(grads, learning_rate=0.3)
-
-    return jax.jit(update)
 == a function as its argument, of any kind
 import jax
 from functools import partial
@@ -106,34 +97,6 @@ def steps(grads):
     agents = {"first": Agent(1)}
     agents["first"] = agents["first"].apply_gradient(grads)
     return [agent.apply_gradient(grads) for agent in [Agent(2), Agent(3)]]
-== an instance of a class out of view, in a field, or nothing
-import jax
-from elsewhere import Agent, Model
-
-class Learner:
-    def __init__(self, key):
-        self.actor = Model.create(key)
-        self.agent = None
-
-    def set_up(self):
-        self.agent = Agent(1)
-
-    def update(self, grads):
-        self.actor = self.actor.apply_gradient(grads)
-        self.agent = self.agent.apply_gradient(grads)
-== an instance of a class out of view, in a loop
-import jax
-from elsewhere import Model
-
-@jax.jit
-def step(model, grads):
-    return model.apply_gradient(grads)
-
-def train(key, batches):
-    model = Model.create(key)
-    for grads in batches:
-        model = step(model, grads)
-    return model
 == a class with a base out of view
 import jax
 from elsewhere import Base
@@ -178,17 +141,6 @@ def update(actor: Optional[Model], critic: "Model", state: State, grads):
     model = make()
     print(model.apply_gradient(grads), state.actor.apply_gradient(grads))
     return actor.apply_gradient(grads), critic.apply_gradient(grads)
-== a function, of a module or in a named tuple
-import jax
-from project import updates
-from typing import Callable, NamedTuple
-
-class Rule(NamedTuple):
-    apply_gradient: Callable
-
-def step(grads):
-    rule = Rule(apply_gradient=lambda given: given)
-    return rule.apply_gradient(grads), updates.apply_gradient(grads)
 == another library
 import jax
 import torch
@@ -212,8 +164,6 @@ def test_a_project_without_jax_has_none() -> None:
 
 
 BESIDE = """
-    from flax import optim
-
     import {module}
 
     def train(params, grads):
@@ -253,20 +203,6 @@ MODEL = """
         def apply_gradient(self, grads):
             return Model(grads)
     """
-
-
-def test_an_instance_of_a_class_in_view_is_none() -> None:
-    text = """
-        import jax
-        from model import Model
-
-        def step(model, grads):
-            return model.apply_gradient(grads)
-
-        def train(grads):
-            return step(Model(1), grads), Model(2).apply_gradient(grads)
-        """
-    assert steps({"model": MODEL, "train": text}) == []
 
 
 UNKNOWN = """
@@ -309,29 +245,6 @@ def test_something_unknown_is_likely_where_there_are_optimizers_too() -> None:
     assert b"thing.apply_gradients(grads=grads)" in bold.after
     [message] = [site.message for site in careful.sites if site.code == "FO912"]
     assert "A class of this program has an `apply_gradient`, too" in message
-
-
-def test_an_optimizer_that_is_known_stays_one_beside_such_a_class() -> None:
-    text = """
-        import jax
-        import model
-        from flax import optim
-
-        def train(params, grads):
-            optimizer = optim.Adam(0.1).create(params)
-            return step(optimizer, grads), declared(optimizer, grads)
-
-        def step(thing, grads):
-            return thing.apply_gradient(grads)
-
-        def declared(thing: optim.Optimizer, grads):
-            return thing.apply_gradient(grads)
-        """
-    found = steps({"model": MODEL, "train": text})
-    assert [(status, evidence) for _, status, _, evidence in found] == [
-        ("rewritten", "proven"),
-        ("rewritten", "proven"),
-    ]
 
 
 # What only an optimizer can be.
@@ -381,12 +294,6 @@ DEDUCED = {
             def step(self, grads):
                 self.optimizer = self.optimizer.apply_gradient(grads)
         """),
-    "a function of that name": alone("""
-        import jax
-
-        def apply_gradient(thing, grads):
-            return thing.apply_gradient(grads)
-        """),
     "a class with such a method in another program": {"model": MODEL, "train": UNKNOWN.replace("import model\n", "")},
     "a class whose method takes more": {"model": MODEL.replace("self, grads", "self, params, grads"), "train": UNKNOWN},
     "what the class does not have is read of it, too": {
@@ -416,18 +323,6 @@ def test_what_is_used_as_only_an_optimizer_is_one(texts: Texts) -> None:
         ("rewritten", "deduced")
     }
     assert len(found) == program("".join(texts.values())).count(".apply_gradient(")
-
-
-def test_a_known_optimizer_is_one_whatever_it_is_given() -> None:
-    text = """
-        from flax import optim
-
-        def train(params):
-            return optim.Adam(0.1).create(params).apply_gradient(lambda p: p)
-        """
-    assert [(status, evidence) for _, status, _, evidence in steps(alone(text))] == [
-        ("rewritten", "proven")
-    ]
 
 
 # Nor does what is known to be else belong to an optimizer that went out of view.
@@ -464,41 +359,6 @@ def test_an_attribute_of_a_class_in_view_is_its_own(read: str) -> None:
     left = [site for site in result.sites if site.status != "rewritten"]
     assert left == []
     assert f"optimizer.params, {read}".encode() in result.after
-
-
-def test_what_only_may_be_an_optimizer_holds_none_back() -> None:
-    texts = {
-        "train": """
-            from flax import optim
-
-            import data
-
-            def make(params):
-                return optim.Adam(0.1).create(params)
-
-            def step(params, batches):
-                optimizer = make(params)
-                for batch in data.batches(batches):
-                    optimizer = optimizer.apply_gradient(batch)
-                return optimizer.target
-            """,
-        "data": """
-            import jax
-            import pandas
-
-            def batches(path):
-                table = frame(path)
-                for start in range(3):
-                    yield table[start:].target
-
-            def frame(path):
-                return unknown(path)
-            """,
-    }
-    results = project(texts)
-    left = [site for site in results["train"].sites if site.status != "rewritten"]
-    assert left == []
-    assert not results["data"].changed
 
 
 def test_what_is_asked_for_the_hyperparameters_of_its_definition_is_one() -> None:

@@ -33,12 +33,6 @@ def logged(optimizer, schedule):
     return {'step': optimizer.state.step.astype(float), 'rate': schedule(optimizer.state.step), 'warm': warm}
 print(logged(optimizer, 0))
 """,
-    "what is called where all is compiled": """
-def rate(optimizer, warmup):
-    return optimizer.state.step / warmup
-step = jax.jit(functools.partial(lambda warmup, optimizer: rate(optimizer, warmup), 3))
-print(step(optimizer))
-""",
 }
 USES_OF_NUMBERS = """
     import functools

@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from codemods import Source, migrate
+from tests.codemods.programs import result_of
 
 PROGRAM = """
     import sys
@@ -97,14 +98,12 @@ RATES = {
 @pytest.mark.parametrize(("made", "is_told"), RATES.values(), ids=RATES)
 def test_a_rate_in_a_state_that_may_have_none(made: str, is_told: bool) -> None:
     code = f"""
-        from flax import optim
-
         MAKERS = {{"adam": optim.Adam(0.1)}}
 
         def train(makers, params, grads, rate):
             optimizer = {made}.create(params)
             return optimizer.apply_gradient(grads, learning_rate=rate)
         """
-    [result] = migrate([Source("train.py", dedent(code).encode())])
+    result = result_of(code)
     lines = [(hint.line, hint.code) for hint in result.hints]
-    assert lines == ([(8, "FO932")] if is_told else [])
+    assert lines == ([(7, "FO932")] if is_told else [])

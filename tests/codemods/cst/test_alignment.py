@@ -55,12 +55,6 @@ def test_optimizers_are_aligned_as_before() -> None:
             return optim.Momentum(learning_rate=0.1,
                                   beta=0.9,  # as in the paper
                                   nesterov=True).create(params)
-
-        def decayed(rate, decay):
-            return optim.GradientDescent(rate
-                                         ), optim.Adam(rate,
-                                                       beta2=0.98,
-                                                       weight_decay=decay)
         """
     )
 
@@ -77,25 +71,11 @@ def test_optimizers_are_aligned_as_before() -> None:
                              momentum=0.9,  # as in the paper
                              nesterov=True),
             )
-
-        def decayed(rate, decay):
-            return optax.sgd(rate
-                                         ), optax.adamw(rate,
-                                                        b2=0.98,
-                                                        weight_decay=decay)
         """
     )
 
 
 LAID_OUT = """
-== far to the right, on a line of their own
-- optimizer = optim.Adam(1e-3).create(
--                                 params)
-+ optimizer = train_state.TrainState.create(
-+     apply_fn=None,
-+     params=params,
-+     tx=optax.adam(1e-3),
-+ )
 == a comment behind the only one, and a comma
 - optimizer = optim.Adam(1e-3).create(
 -     params,  # of the model
@@ -109,14 +89,6 @@ LAID_OUT = """
 + optimizer = train_state.TrainState.create(apply_fn=None, params=params,  # of the model
 +     tx=optax.adam(1e-3),
       )
-== a comment behind the only one, and no comma
-- optimizer = optim.Adam(1e-3).create(
--     params  # of the model
-+ optimizer = train_state.TrainState.create(
-+     apply_fn=None,
-+     params=params,  # of the model
-+     tx=optax.adam(1e-3)
-  )
 == comments on lines of their own
 - optimizer = optim.Momentum(
 -     learning_rate=0.1,

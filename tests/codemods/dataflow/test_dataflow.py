@@ -155,27 +155,6 @@ def test_the_settings_that_a_read_may_find(body: str, lines: set[int]) -> None:
     assert {getattr(store, "lineno", 0) for store in stores} == lines
 
 
-def test_a_variable_that_another_function_sets_may_have_any_value() -> None:
-    found = Program(
-        """
-        def f():
-            x = 1
-            def g():
-                nonlocal x
-                x = 2
-            g()
-            use(x)
-        """
-    )
-    name = found.at("x")
-    assert isinstance(name, ast.Name)
-
-    variable = found.dataflow.definitions.variable(name)
-
-    assert variable is not None
-    assert found.dataflow.definitions.reaching(name, variable) is None
-
-
 def test_names_mean_what_the_compiler_says() -> None:
     code = program(
         """

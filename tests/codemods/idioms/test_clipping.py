@@ -7,7 +7,12 @@ from textwrap import dedent, indent
 import pytest
 
 from codemods import Options
-from tests.codemods.programs import OPTAX_ALONE, migrated, project, result_of
+from tests.codemods.programs import (
+    assert_left,
+    migrated,
+    project,
+    result_of,
+)
 
 PROGRAM = """
     import jax
@@ -88,19 +93,11 @@ LEFT = {
         "",
     ),
     "the step is not what follows": (NORM + FACTOR + SCALED + "grads = jax.lax.pmean(grads, 'batch')\n", ""),
-    "the clipped gradients are logged": (
-        NORM + FACTOR + SCALED + "print(grads)\n",
-        "the clipped gradients are read at train.py:15, too",
-    ),
     "the branch does more": (
         "if limit:\n    "
         + "    ".join((NORM + FACTOR + SCALED).splitlines(keepends=True))
         + "    print('clipped')\n",
         "the branch that clips does more than that",
-    ),
-    "the other branch does something else": (
-        f"if limit:\n    {BY_VALUE}else:\n    grads = jax.tree_util.tree_map(jnp.tanh, grads)\n",
-        "",
     ),
     "a limit that the step computes": ("limit = limit * 0.9\n" + BY_VALUE, "`limit` has more than one value"),
     "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),
@@ -408,10 +405,7 @@ def test_moments_that_are_read_are_no_reason_to_clip_elsewhere() -> None:
     text = program(BY_VALUE).replace(
         "return optimizer", "return optimizer, optimizer.state.param_states"
     )
-    result = result_of(text.replace("optim.Adam(", "optim.Adafactor("), OPTAX_ALONE)
-
-    assert not result.changed
-    assert "FO906" in {site.code for site in result.sites}
+    assert_left(text.replace("optim.Adam(", "optim.Adafactor("), "FO906")
 
 
 def test_on_demand_clipping_stays() -> None:

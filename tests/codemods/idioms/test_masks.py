@@ -9,8 +9,6 @@ from codemods.optimizers import optimizers
 from tests.codemods.programs import migrated, result_of
 
 GROUPS = """
-    from flax import optim
-
     def create(params, config, words):
         return optim.MultiOptimizer(
             (optim.ModelParamTraversal({first}), optim.{one}),
@@ -137,8 +135,6 @@ def test_a_state_that_is_looked_into_keeps_its_groups() -> None:
 def test_definitions_that_are_used_elsewhere_stay() -> None:
     result = result_of(
         """
-        from flax import optim
-
         def create(params, others):
             kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
             rest = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
@@ -158,8 +154,6 @@ def test_definitions_that_are_used_elsewhere_stay() -> None:
 
 
 PARTS = """
-    from flax import optim
-
     def create(params, config, lr):
         {lines}
         return optim.MultiOptimizer({groups}).create(params)
@@ -247,8 +241,6 @@ def test_a_lambda_with_a_name_stays() -> None:
 def test_rates_that_every_step_overrides_are_no_difference() -> None:
     result = migrated(
         """
-        from flax import optim
-
         def train(params, grads, schedule):
             optimizer = optim.MultiOptimizer(
                 (optim.ModelParamTraversal(lambda path, _: "kernel" in path), optim.Adam(0.1, weight_decay=0.01)),
@@ -269,8 +261,6 @@ def test_rates_that_every_step_overrides_are_no_difference() -> None:
 def test_a_comment_behind_the_decay_stays_there() -> None:
     result = migrated(
         """
-        from flax import optim
-
         def create(params):
             kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
             others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
@@ -349,8 +339,6 @@ def test_each_optimizer_whose_decay_is_a_link_of_its_own(name: str, form: str) -
 def test_named_parts_move_to_where_the_groups_were_put_together() -> None:
     result = migrated(
         """
-        from flax import optim
-
         def create(params, config):
             def excluded(path, _):
                 return "bias" in path or "norm" in path

@@ -56,14 +56,6 @@ KEPT = {
         ("step=state.step + 1", "step=state.step + 2"),
         f"{COUNT} (train.py:19)",
     ),
-    "a step that goes by itself": (
-        ("            state = train_step(", "            state = state.replace(step=3)\n            state = train_step("),
-        f"{COUNT} (train.py:23)",
-    ),
-    "a partial change of something unknown": (
-        (END, f"            {PARTIAL}(stats.replace, **grads)()\n{END}"),
-        f"{COUNT} (train.py:25)",
-    ),
     "a partial call of something unknown": (
         (END, f"            {PARTIAL}(stats, **grads)()\n{END}"),
         f"{COUNT} (train.py:25)",
@@ -80,20 +72,12 @@ KEPT = {
         ("optimizer = state.optimizer.apply_gradient", "optimizer = create(state.optimizer.target).optimizer.apply_gradient"),
         f"{COUNT} (train.py:19)",
     ),
-    "the state changes in between": (
-        ("            return state.replace(step", "            state = other(state)\n            return state.replace(step"),
-        "its fields may be listed or read by name at train.py:19",
-    ),
     "the gradients change in between": (
         (
             "            return state.replace(step=state.step + 1, optimizer=optimizer",
             "            grads = None\n            return state.replace(step=state.step + 1, optimizer=optimizer",
         ),
         "the gradients at train.py:18 would be others where the state changes",
-    ),
-    "a field that a train state has": (
-        ("            stats: Any\n", "            stats: Any\n            params: Any = None\n"),
-        "it has a field or method that a `TrainState` has, too",
     ),
     **{
         f"something that is called `{name}`": (
@@ -148,10 +132,6 @@ KEPT = {
     "a state of which nobody knows whose it is": (
         ("            return state.optimizer.target\n", "            return state.optimizer.target\n" + READER),
         "nothing tells of which class the object is at train.py:27",
-    ),
-    "fields that are unpacked": (
-        ("stats=stats)\n\n        def train(", "**stats)\n\n        def train("),
-        f"{COUNT} (train.py:19)",
     ),
 }  # fmt: skip
 
@@ -233,10 +213,6 @@ KEPT_UNCOUNTED = {
     "the step of another state with a name": (
         (STEPPED, "            fresh = create(grads)\n" + STEPPED.replace("state.", "fresh.")),
         "its optimizer comes from another state at train.py:19",
-    ),
-    "a state that is another by then": (
-        (STEPPED, STEPPED + "            state = reset(state)\n"),
-        "its fields may be listed or read by name at train.py:18",
     ),
     "a new optimizer for two states": (
         (CHANGED, CHANGED.replace("return", "other =") + CHANGED.replace("return ", "return other, ")),

@@ -8,13 +8,6 @@ from tests.codemods.idioms.schedules import legacy
 from tests.codemods.programs import result_of, table
 
 KEPT = """
-== a rate that another function is given
-it does not come from the optimizer's own step
-loop: optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
-above:
-    @jax.jit
-    def train_step(optimizer, grad, lr):
-        return optimizer.apply_gradient(grad, learning_rate=lr)
 == a step of the caller's own may be another number
 it does not come from the optimizer's own step
 import jax
@@ -57,15 +50,6 @@ above:
 
     def cool(optimizer, grad):
         return optimizer.apply_gradient(grad, learning_rate=0.1 / optimizer.state.step)
-== two functions for one step
-the schedule is not in reach at train.py:8, where the optimizer is made
-args: slow, fast
-loop:
-    optimizer = train_step(optimizer, grad, slow)
-    optimizer = train_step(optimizer, grad, fast)
-above:
-    def train_step(optimizer, grad, schedule):
-        return optimizer.apply_gradient(grad, learning_rate=schedule(optimizer.state.step))
 == a function that is exchanged half-way
 `schedule` has more than one value
 args: slow, fast
@@ -73,16 +57,6 @@ then:
     if optimizer.state.step > 100:
         schedule = fast
 behind: schedule = slow
-== the schedule is made by something that does more, after the optimizer
-`schedule` is made after the optimizer, by something that may do more than that
-args: registry
-above:
-    def make_schedule(registry):
-        registry.append("schedule")
-        return lambda step: 0.1 / (step + 1)
-behind:
-    registry.append("optimizer")
-    schedule = make_schedule(registry)
 == what the schedule is made of is updated first
 something of which `schedule` is made may change at train.py:6, after the optimizer was made
 args: config
@@ -164,10 +138,6 @@ def train(params):
     for _ in range(3):
         optimizer = run((step, optimizer))
     return optimizer
-== the class is chosen at run time
-the optimizer is not made by a plain constructor
-args: schedule, arguments
-made: optim.Adam(**arguments).create(params)
 == its name is taken where the optimizer is made
 the name `schedule` is taken where the optimizer is made
 args: config
@@ -202,16 +172,6 @@ class Trainer:
         return optimizer
 
 schedule = optax.linear_schedule(0.1, 0.0, 1000)
-== the default of a parameter
-the schedule is not in reach at train.py:11, where the optimizer is made
-args:
-loop: optimizer = train_step(optimizer, grad)
-above:
-    def schedule(step, base=0.1):
-        return base / (step + 1)
-
-    def train_step(optimizer, grad, rate_fn=schedule):
-        return optimizer.apply_gradient(grad, learning_rate=rate_fn(optimizer.state.step))
 == a field that the class sets
 `step` of `State` does not always count the steps of its optimizer (train.py:5)
 from flax import optim

@@ -51,7 +51,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import jax_utils, optim, serialization
-from flax.training import checkpoints
 from jax import lax
 
 """

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from tests.codemods.inference.asking import assert_answers, each
 
-APART = """
-== a helper that hands its argument back
-def same(optimizer):
-    return optimizer
+MADE = """
+adam = optim.Adam().create(params)  # makes: adam
+sgd = optim.Momentum().create(params)  # makes: sgd
+"""
 
-first = same(optim.Adam().create(params))  # makes: first
-second = same(optim.Momentum().create(params))  # makes: second
-first.target  # is: first
-second.target  # is: second
+APART = """
 == a helper of two programs in two files
 -- helpers.py
 def replicate(optimizer):
@@ -30,18 +27,7 @@ from flax import optim
 
 optimizer = helpers.replicate(optim.Adam().create(params))  # makes: second
 optimizer.target  # is: second
-== two levels of helpers
-def inner(optimizer):
-    return optimizer
-
-def outer(optimizer):
-    return inner(optimizer)
-
-first = outer(optim.Adam().create(params))  # makes: first
-second = outer(optim.Adam().create(params))  # makes: second
-first.target  # is: first
-second.target  # is: second
-== three levels of helpers, by keyword
+== helpers that hand their argument back, up to three levels of them
 def one(optimizer):
     return optimizer
 
@@ -51,63 +37,40 @@ def two(optimizer):
 def three(optimizer):
     return two(optimizer=optimizer)
 
-first = three(optimizer=optim.Adam().create(params))  # makes: first
-second = three(optimizer=optim.Adam().create(params))  # makes: second
-first.target  # is: first
-second.target  # is: second
+one(adam).target  # is: adam
+one(sgd).target  # is: sgd
+three(optimizer=adam).target  # is: adam
+three(optimizer=sgd).target  # is: sgd
 == a helper that makes one of a definition
 def make(definition):
     return definition.create(params)  # makes: made
 
-adam = make(optim.Adam())
-other = optim.Momentum().create(params)  # makes: other
-adam.target  # is: made
-other.target  # is: other
+make(optim.Adam()).target  # is: made
+adam.target  # is: adam
 == a helper with a default
-fallback = optim.Adam().create(params)  # makes: fallback
-
-def choose(optimizer=fallback):
+def choose(optimizer=adam):
     return optimizer
 
-mine = choose(optim.Adam().create(params))  # makes: mine
-mine.target  # is: mine
-choose().target  # is: fallback
-== a helper that gives a tuple
+choose(sgd).target  # is: sgd
+choose().target  # is: adam
+== helpers that give a tuple or a dict, or take an element out
 def beside(optimizer, step):
     return optimizer, step
 
-first, _ = beside(optim.Adam().create(params), 0)  # makes: first
-second, _ = beside(optim.Adam().create(params), 0)  # makes: second
-first.target  # is: first
-second.target  # is: second
-== a helper that gives a dict
 def packed(optimizer):
     return {"optimizer": optimizer, "step": 0}
 
-first = packed(optim.Adam().create(params))  # makes: first
-second = packed(optim.Adam().create(params))  # makes: second
-first["optimizer"].target  # is: first
-second["optimizer"].target  # is: second
-== a helper that takes an element out
 def take(state):
     return state["optimizer"]
 
-first = take({"optimizer": optim.Adam().create(params)})  # makes: first
-second = take({"optimizer": optim.Adam().create(params)})  # makes: second
-first.target  # is: first
-second.target  # is: second
-== a helper with a star
-def last(*values):
-    return values[1]
-
-def named(**values):
-    return values["optimizer"]
-
-first = optim.Adam().create(params)  # makes: first
-second = optim.Adam().create(params)  # makes: second
-last(first, second).target  # is: second
-last(second, first).target  # is: first
-named(optimizer=first, other=second).target  # is: first
+first, _ = beside(adam, 0)
+second, _ = beside(sgd, 0)
+first.target  # is: adam
+second.target  # is: sgd
+packed(adam)["optimizer"].target  # is: adam
+packed(sgd)["optimizer"].target  # is: sgd
+take({"optimizer": adam}).target  # is: adam
+take({"optimizer": sgd}).target  # is: sgd
 == a helper that passes everything on
 def step(optimizer, batch, rate=0.1):
     return optimizer
@@ -115,11 +78,9 @@ def step(optimizer, batch, rate=0.1):
 def timed(function, *args, **kwargs):
     return function(*args, **kwargs)
 
-first = timed(step, optim.Adam().create(params), 1)  # makes: first
-second = timed(step, optimizer=optim.Adam().create(params), batch=1)  # makes: second
-first.target  # is: first
-second.target  # is: second
-== a decorator with wraps
+timed(step, adam, 1).target  # is: adam
+timed(step, optimizer=sgd, batch=1).target  # is: sgd
+== two functions under one decorator, with wraps
 def logged(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
@@ -130,121 +91,40 @@ def logged(function):
 def same(optimizer):
     return optimizer
 
-first = same(optim.Adam().create(params))  # makes: first
-second = same(optim.Adam().create(params))  # makes: second
-first.target  # is: first
-second.target  # is: second
-== two functions under one decorator
-def logged(function):
-    @functools.wraps(function)
-    def wrapper(*args):
-        return function(*args)
-    return wrapper
-
 @logged
 def make():
     return optim.Adam().create(params)  # makes: made
 
-@logged
-def load():
-    return optim.Adam().create(params)  # makes: loaded
-
+same(adam).target  # is: adam
+same(sgd).target  # is: sgd
 make().target  # is: made
-load().target  # is: loaded
-== a decorator with arguments
-def repeated(times):
-    def decorate(function):
-        @functools.wraps(function)
-        def wrapper(optimizer):
-            for _ in range(times):
-                optimizer = function(optimizer)
-            return optimizer
-        return wrapper
-    return decorate
-
-@repeated(3)
-def step(optimizer):
-    return optimizer.apply_gradient(grads)
-
-first = step(optim.Adam().create(params))  # makes: first
-second = step(optim.Adam().create(params))  # makes: second
-first.target  # is: first
-second.target  # is: second
-== a step under jit
-@jax.jit
-def step(optimizer, grads):
-    return optimizer.apply_gradient(grads)
-
-first = step(optim.Adam().create(params), grads)  # makes: first
-second = step(optim.Adam().create(params), grads)  # makes: second
-first.target  # is: first
-second.target  # is: second
 == a step under partial of jit
 @partial(jax.jit, static_argnums=(1,))
 def step(optimizer, steps):
     return optimizer
 
-first = step(optim.Adam().create(params), 1)  # makes: first
-second = step(optim.Adam().create(params), 1)  # makes: second
-first.target  # is: first
-second.target  # is: second
+step(adam, 1).target  # is: adam
+step(sgd, 1).target  # is: sgd
 == pmap of partial
 def step(model, rate, optimizer, batch):
     return optimizer.apply_gradient(batch), rate(0)
 
 p_step = jax.pmap(partial(step, model, rate=lambda step: 0.1), axis_name="batch")
-first, _ = p_step(optimizer=optim.Adam().create(params), batch=1)  # makes: first
-second, _ = p_step(optimizer=optim.Adam().create(params), batch=1)  # makes: second
-first.target  # is: first
-second.target  # is: second
+p_step(optimizer=adam, batch=1)[0].target  # is: adam
+p_step(optimizer=sgd, batch=1)[0].target  # is: sgd
 == partial with the optimizer filled in
 def read(optimizer, batch):
     return optimizer
 
-first = partial(read, optim.Adam().create(params))  # makes: first
-second = partial(read, optim.Adam().create(params))  # makes: second
-first(1).target  # is: first
-second(1).target  # is: second
-== a factory of steps
-def make_step(rate):
-    def step(optimizer, grads):
-        return optimizer.apply_gradient(grads, learning_rate=rate)
-    return jax.jit(step)
-
-step = make_step(0.1)
-first = step(optim.Adam().create(params), grads)  # makes: first
-second = step(optim.Adam().create(params), grads)  # makes: second
-first.target  # is: first
-second.target  # is: second
-== a closure over the optimizer
-def reader(optimizer):
-    def read():
-        return optimizer
-    return read
-
-first = reader(optim.Adam().create(params))  # makes: first
-second = reader(optim.Adam().create(params))  # makes: second
-first().target  # is: first
-second().target  # is: second
+first, second = partial(read, adam), partial(read, sgd)
+first(1).target  # is: adam
+second(1).target  # is: sgd
 == lambdas
-first = optim.Adam().create(params)  # makes: first
-second = optim.Adam().create(params)  # makes: second
 same = lambda optimizer: optimizer
-get = lambda: first
-same(first).target  # is: first
-same(second).target  # is: second
-get().target  # is: first
-== auxiliary outputs of value_and_grad
-def step(optimizer, other):
-    def loss_fn(params):
-        return loss(params), (optimizer, other)
-    (value, (mine, _)), grads = jax.value_and_grad(loss_fn, has_aux=True)(optimizer.target)
-    return mine, grads
-
-first = optim.Adam().create(params)  # makes: first
-second = optim.Adam().create(params)  # makes: second
-step(first, second)[0].target  # is: first
-step(second, first)[0].target  # is: second
+get = lambda: adam
+same(adam).target  # is: adam
+same(sgd).target  # is: sgd
+get().target  # is: adam
 == carries of scans
 def run(optimizer, batches):
     def body(carry, batch):
@@ -253,73 +133,45 @@ def run(optimizer, batches):
     (optimizer, _), _ = lax.scan(body, (optimizer, 0), batches)
     return optimizer
 
-first = run(optim.Adam().create(params), batches)  # makes: first
-second = run(optim.Adam().create(params), batches)  # makes: second
-first.target  # is: first
-second.target  # is: second
+run(adam, batches).target  # is: adam
+run(sgd, batches).target  # is: sgd
 == carries of loops
 def twice(optimizer):
     optimizer = lax.fori_loop(0, 2, lambda i, o: o.apply_gradient(i), optimizer)
     return lax.while_loop(lambda o: True, lambda o: o.apply_gradient(1), optimizer)
 
-first = twice(optim.Adam().create(params))  # makes: first
-second = twice(optim.Adam().create(params))  # makes: second
-first.target  # is: first
-second.target  # is: second
+twice(adam).target  # is: adam
+twice(sgd).target  # is: sgd
 == branches of cond
 def guarded(good, optimizer, other):
     return lax.cond(good, lambda pair: pair[0], lambda pair: pair[0], (optimizer, other))
 
-first = optim.Adam().create(params)  # makes: first
-second = optim.Adam().create(params)  # makes: second
-guarded(True, first, second).target  # is: first
-guarded(True, second, first).target  # is: second
-== elements of a tuple
-first = optim.Adam().create(params)  # makes: first
-second = optim.Adam().create(params)  # makes: second
-pair = (first, second)
-pair[0].target  # is: first
-pair[1].target  # is: second
+guarded(True, adam, sgd).target  # is: adam
+guarded(True, sgd, adam).target  # is: sgd
+== elements of a tuple, and those of a dict by constant key
+pair = (adam, sgd)
+pair[0].target  # is: adam
 left, right = pair
-left.target  # is: first
-right.target  # is: second
-== values of a dict by constant key
-optimizers = {
-    "actor": optim.Adam().create(params),  # makes: actor
-    "critic": optim.Adam().create(params),  # makes: critic
-}
-optimizers["actor"].target  # is: actor
-optimizers["critic"].target  # is: critic
-optimizers.get("critic").target  # is: critic
-optimizers[name].target  # is: actor | critic
-== values that are stored by constant key
-optimizers = {}
-optimizers["actor"] = optim.Adam().create(params)  # makes: actor
-optimizers["critic"] = optim.Adam().create(params)  # makes: critic
-optimizers["actor"].target  # is: actor
-optimizers["critic"].target  # is: critic
-== instances of a dataclass
+right.target  # is: sgd
+optimizers = {"actor": adam, "critic": sgd}
+optimizers["actor"].target  # is: adam
+optimizers.get("critic").target  # is: sgd
+optimizers[name].target  # is: adam | sgd
+stored = {}
+stored["actor"] = adam
+stored["critic"] = sgd
+stored["critic"].target  # is: sgd
+== instances of a dataclass, and its fields
 @dataclasses.dataclass
 class State:
     step: int
     optimizer: Any
+    other: Any = None
 
-first = State(0, optim.Adam().create(params))  # makes: first
-second = State(optimizer=optim.Adam().create(params), step=0)  # makes: second
-first.optimizer.target  # is: first
-second.optimizer.target  # is: second
-== two fields of a struct dataclass
-@flax.struct.dataclass
-class State:
-    generator: optim.Optimizer
-    discriminator: optim.Optimizer
-
-state = State(
-    optim.Adam().create(params),  # makes: generator
-    discriminator=optim.Adam().create(params),  # makes: discriminator
-)
-state.generator.target  # is: generator
-state.discriminator.target  # is: discriminator
+first, second = State(0, adam), State(optimizer=sgd, other=adam, step=0)
+first.optimizer.target  # is: adam
+second.optimizer.target  # is: sgd
+second.other.target  # is: adam
 == replace of one of two states
 @flax.struct.dataclass
 class State:
@@ -330,13 +182,12 @@ def advance(state, grads):
     return state.replace(
         optimizer=state.optimizer.apply_gradient(grads), step=state.step + 1)
 
-first = State(optim.Adam().create(params))  # makes: first
-second = State(optim.Adam().create(params))  # makes: second
+first, second = State(adam), State(sgd)
 for batch in batches:
     first = advance(first, batch)
     second = advance(second, batch)
-first.optimizer.target  # is: first
-second.optimizer.target  # is: second
+first.optimizer.target  # is: adam
+second.optimizer.target  # is: sgd
 == two instances of one class
 class Trainer:
     def __init__(self, optimizer):
@@ -345,51 +196,27 @@ class Trainer:
     def read(self):
         return self.optimizer
 
-first = Trainer(optim.Adam().create(params))  # makes: first
-second = Trainer(optim.Adam().create(params))  # makes: second
-first.optimizer.target  # is: first
-second.read().target  # is: second
+Trainer(adam).optimizer.target  # is: adam
+Trainer(sgd).read().target  # is: sgd
 == two fields of one class
 class Trainer:
     def __init__(self):
-        self.actor = optim.Adam().create(params)  # makes: actor
-        self.critic = optim.Adam().create(params)  # makes: critic
+        self.actor, self.critic = adam, sgd
 
     def step(self):
         self.actor = self.actor.apply_gradient(grads)
         self.critic = self.critic.apply_gradient(grads)
-        self.actor.target  # is: actor
-        self.critic.target  # is: critic
-== a class of optimizers and one of models
-class Trainer:
-    def __init__(self):
-        self.optimizer = optim.Adam().create(params)  # makes: made
-
-class Model:
-    def __init__(self):
-        self.optimizer = unknown()
-
-Trainer().optimizer.target  # is: made
-Model().optimizer.target  # is: unknown
+        self.actor.target  # is: adam
+        self.critic.target  # is: sgd
 == fields that are set from outside
 class Trainer:
     pass
 
 first, second = Trainer(), Trainer()
-first.optimizer = optim.Adam().create(params)  # makes: first
-second.optimizer = optim.Adam().create(params)  # makes: second
-first.optimizer.target  # is: first
-second.optimizer.target  # is: second
-== lists of one helper
-def new():
-    return []
-
-first = new()
-second = new()
-first.append(optim.Adam().create(params))  # makes: first
-second.append(optim.Adam().create(params))  # makes: second
-first[0].target  # is: first
-second[0].target  # is: second
+first.optimizer = adam
+second.optimizer = sgd
+first.optimizer.target  # is: adam
+second.optimizer.target  # is: sgd
 == a trainer with decorated, mapped and partial methods
 def logged(function):
     @functools.wraps(function)
@@ -412,47 +239,19 @@ class Trainer:
             self.optimizer, value = self.p_step(self.optimizer, batch)
         return self.optimizer
 
-first = Trainer(optim.Adam().create(params))  # makes: first
-second = Trainer(optim.Adam().create(params))  # makes: second
-first.train().target  # is: first
-second.optimizer.target  # is: second
-== methods of one name
-class Actor:
-    def make(self):
-        return optim.Adam().create(params)  # makes: actor
-
-class Critic:
-    def make(self):
-        return optim.Adam().create(params)  # makes: critic
-
-Actor().make().target  # is: actor
-Critic().make().target  # is: critic
+Trainer(adam).train().target  # is: adam
+Trainer(sgd).optimizer.target  # is: sgd
 == an override
 class Base:
     def make(self):
-        return optim.Adam().create(params)  # makes: base
+        return adam
 
 class Heir(Base):
     def make(self):
-        return optim.Adam().create(params)  # makes: heir
+        return sgd
 
-Base().make().target  # is: base
-Heir().make().target  # is: heir
-== modules with one name each
--- first.py
-from flax import optim
-
-optimizer = optim.Adam().create(params)  # makes: first
--- second.py
-from flax import optim
-
-optimizer = optim.Adam().create(params)  # makes: second
--- train.py
-import first
-from second import optimizer
-
-first.optimizer.target  # is: first
-optimizer.target  # is: second
+Base().make().target  # is: adam
+Heir().make().target  # is: sgd
 == a local name and a global one
 optimizer = optim.Adam().create(params)  # makes: outer
 
@@ -461,50 +260,6 @@ def step():
     optimizer.target  # is: inner
 
 optimizer.target  # is: outer
-== a variable of a comprehension
-first = [optim.Adam().create(params)]  # makes: first
-second = [optim.Adam().create(params)]  # makes: second
-all([
-    optimizer.target  # is: first
-    for optimizer in first
-])
-all([
-    optimizer.target  # is: second
-    for optimizer in second
-])
-== a generator of two programs
-def forever(optimizer):
-    while True:
-        yield optimizer
-
-for first in forever(optim.Adam().create(params)):  # makes: first
-    first.target  # is: first
-for second in forever(optim.Adam().create(params)):  # makes: second
-    second.target  # is: second
-== what a checkpoint is restored into
-first = optim.Adam().create(params)  # makes: first
-second = optim.Adam().create(params)  # makes: second
-
-def load(optimizer):
-    return serialization.from_bytes(optimizer, data)
-
-load(first).target  # is: first
-load(second).target  # is: second
-== state of an agent that is carried in tuples
-def train(actor, critic):
-    for batch in batches:
-        actor, critic = update(actor, critic, batch)
-    return actor, critic
-
-def update(actor, critic, batch):
-    return actor.apply_gradient(batch), critic.apply_gradient(batch)
-
-actor, critic = train(
-    optim.Adam().create(params),  # makes: actor
-    optim.Adam().create(params),  # makes: critic
-)
-actor.target  # is: actor
-critic.target  # is: critic
 == one variable, begun anew from top to bottom
 def step(optimizer):
     return optimizer.apply_gradient(grads)
@@ -519,14 +274,6 @@ for batch in batches:
     optimizer.target  # is: second
     optimizer = step(optimizer)
 optimizer.target  # is: second
-== one variable, begun anew within a function
-def run():
-    optimizer = optim.Adam().create(params)  # makes: first
-    optimizer.target  # is: first
-    optimizer = optim.Momentum().create(params)  # makes: second
-    return optimizer
-
-run().target  # is: second
 == one variable in branches, until these meet
 def constant(optimizer):
     optimizer.target  # is: second
@@ -541,18 +288,6 @@ def train(is_decayed):
         optimizer = optim.Adam(0.1).create(params)  # makes: second
         optimizer = constant(optimizer)
     return optimizer.target  # is: first | second
-== one variable for a function in each experiment
-def step(optimizer):
-    optimizer.target  # is: first
-    return optimizer
-
-step(optim.Adam().create(params))  # makes: first
-
-def step(optimizer):
-    optimizer.target  # is: second
-    return optimizer
-
-step(optim.Adam().create(params))  # makes: second
 == one variable for a parameter and what is made of it
 def train(optimizer):
     optimizer.target  # is: first
@@ -604,12 +339,6 @@ try:
 except OSError:
     optimizer.target  # is: first | second
 optimizer.target  # is: first | second
-== one variable that a context manager may leave as it was
-optimizer = optim.Adam().create(params)  # makes: first
-with contextlib.suppress(OSError):
-    load()
-    optimizer = optim.Adam().create(params)  # makes: second
-optimizer.target  # is: first | second
 == one variable in an expression that may not be evaluated
 optimizer = optim.Adam().create(params)  # makes: first
 fresh and (optimizer := optim.Adam().create(params))  # makes: second
@@ -635,7 +364,7 @@ first.optimizer.target  # is: first | second
 
 @each(APART)
 def test_stays_apart(text: str) -> None:
-    assert_answers(text)
+    assert_answers(MADE + text)
 
 
 @each(TOGETHER)

@@ -9,9 +9,6 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 NOTHING_OF_IT = """
-== keys, which are split
-rng, key = jax.random.split(rng)
-key.target  # is: jax.numpy.ndarray()
 == arrays that are concatenated
 np.concatenate([made.target, made.target]).target  # is: numpy.concatenate()
 == arithmetic on what may be a list
@@ -29,9 +26,6 @@ class Vector(Number):
 
 (Number(1) * 2).target  # is: unknown
 (Vector(1) + 2).target  # is: Vector
-== logits of the params
-logits = model.apply({"params": made.target}, batch)
-logits.target  # is: unknown
 == the params and their leaves
 made.target.target  # is: unknown
 jax.tree_util.tree_leaves(made.target)[0].target  # is: jax.numpy.ndarray()
@@ -47,16 +41,8 @@ import library
 
 library.train(made).target  # is: unknown
 library.Trainer(made).optimizer.target  # is: unknown
-== a length, a print, a comparison
-len(made).target  # is: builtins.len()
-(made == made).target  # is: unknown
-str(made).target  # is: builtins.str()
 == bytes of a checkpoint
 serialization.to_bytes(made).target  # is: flax.serialization.to_bytes()
-== what optax makes
-import optax
-
-optax.adam(0.1).init(made.target).target  # is: unknown
 """
 
 HANDED = """
@@ -77,8 +63,6 @@ made = optim.Adam().create(params)  # makes: made
 box = queue.Queue()
 threading.Thread(target=box.put, args=(made,)).start()
 box.get().target  # is: made
-== jit
-jax.jit(lambda o: o)(made).target  # is: made
 == pmap, vmap, checkpoint and named_call
 def step(optimizer):
     return optimizer
@@ -87,11 +71,6 @@ jax.pmap(step)(made).target  # is: made
 jax.vmap(step, in_axes=0)(made).target  # is: made
 jax.checkpoint(step)(made).target  # is: made
 jax.named_call(step, name="step")(made).target  # is: made
-== jit of pmap of partial
-def step(rate, optimizer):
-    return optimizer, rate
-
-jax.jit(jax.pmap(partial(step, 0.1)))(made)[0].target  # is: made
 == partial, from everywhere
 def step(optimizer, rate):
     return optimizer
@@ -111,14 +90,6 @@ def loss_fn(params):
 
 grads, aux = jax.grad(loss_fn, has_aux=True)(made.target)
 aux.target  # is: made
-== scan
-def body(optimizer, batch):
-    optimizer.target  # is: made
-    return optimizer.apply_gradient(batch), optimizer
-
-carry, stacked = lax.scan(body, made, batches)
-carry.target  # is: made
-stacked.target  # is: made
 == scan by keyword, with a dict
 def body(carry, batch):
     return {"optimizer": carry["optimizer"], "step": carry["step"] + 1}, None
@@ -128,20 +99,6 @@ carry["optimizer"].target  # is: made
 == scan over optimizers
 _, stacked = lax.scan(lambda carry, o: (carry, o), 0, made)
 stacked.target  # is: made
-== while_loop
-def go_on(carry):
-    carry[0].target  # is: made
-    return True
-
-carry = lax.while_loop(go_on, lambda carry: (carry[0], carry[1] + 1), (made, 0))
-carry[0].target  # is: made
-== fori_loop
-def body(i, optimizer):
-    optimizer.target  # is: made
-    i.target  # is: unknown
-    return optimizer.apply_gradient(i)
-
-lax.fori_loop(0, 9, body, made).target  # is: made
 == cond
 def yes(optimizer):
     return optimizer.apply_gradient(grads)
@@ -160,9 +117,6 @@ jax.tree_map(lambda x: x[0], made).target  # is: made
 jax.tree_util.tree_map(jnp.mean, made).target  # is: made
 jax.tree.map(lambda x: x, made, made).target  # is: made
 jax.tree_multimap(lambda x, y: x, made, made).target  # is: made
-== tree_map over a container
-pair = jax.tree_map(jnp.asarray, (made, 0))
-pair[0].target  # is: made
 == flatten and unflatten
 leaves, structure = jax.tree_util.tree_flatten(made)
 jax.tree_util.tree_unflatten(structure, leaves).target  # is: made
@@ -180,9 +134,6 @@ copy.deepcopy(made).target  # is: made
 == checkpoints
 serialization.from_bytes(made, data).target  # is: made
 serialization.from_state_dict(made, state).target  # is: made
-== a restored tuple
-optimizer, step = checkpoints.restore_checkpoint(folder, (made, 0))
-optimizer.target  # is: flax.training.checkpoints.restore_checkpoint() | made
 == eval_shape
 jax.eval_shape(lambda o: o, made).target  # is: made
 == methods of the optimizer
@@ -232,19 +183,6 @@ step(grads).target  # is: made
 jax.jit(made.apply_gradient)(grads).target  # is: made
 several = jax.vmap(optim.Adam().create)(every)  # makes: several
 several.target  # is: several
-== decorators out of view
-import gin
-
-@gin.configurable
-def step(optimizer):
-    return optimizer
-
-@jax.custom_vjp
-def other(optimizer):
-    return optimizer
-
-step(made).target  # is: made
-other(made).target  # is: made
 == a single dispatch
 @functools.singledispatch
 def step(batch, optimizer):
@@ -255,12 +193,6 @@ def step_int(batch, optimizer):
     return optimizer
 
 step(1, made).target  # is: made
-== a cache
-@functools.lru_cache(maxsize=None)
-def get():
-    return made
-
-get().target  # is: made
 """
 
 

@@ -9,33 +9,12 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 CONTAINERS = """
-== a list by index and loop
-optimizers = [made, made]
-optimizers[0].target  # is: made
-for optimizer in optimizers:
-    optimizer.target  # is: made
 == the keys of a dict, and its elements by them
 optimizers = {"a": made, **{"b": made}}
 for name in optimizers:
     name.target  # is: unknown
     optimizers[name].target  # is: made
 [key.target for key in {made: "adam"}]  # is: made
-== append, then a loop
-optimizers = []
-for rate in rates:
-    optimizers.append(made)
-for optimizer in optimizers:
-    optimizer.target  # is: made
-optimizers[2].target  # is: made
-optimizers.pop().target  # is: made
-== append in a helper
-optimizers = []
-
-def register(optimizer):
-    optimizers.append(optimizer)
-
-register(made)
-optimizers[0].target  # is: made
 == append to a parameter
 def register(registry, optimizer):
     registry.append(optimizer)
@@ -73,11 +52,6 @@ for name in optimizers:
     optimizers[name].target  # is: made
 optimizers.pop("a").target  # is: made
 optimizers.setdefault("b", made).target  # is: made
-== stores in a dict
-optimizers = {}
-for name in names:
-    optimizers[name] = made
-optimizers["a"].target  # is: made
 == update, copies and merges of dicts
 optimizers = dict(a=made)
 optimizers["a"].target  # is: made
@@ -108,16 +82,6 @@ state[0].target  # is: made
 optimizer, step = state
 optimizer.target  # is: made
 state._replace(step=1).optimizer.target  # is: made
-== a class of a NamedTuple
-class State(NamedTuple):
-    optimizer: Any
-    step: int = 0
-
-state = State(made)
-state.optimizer.target  # is: made
-optimizer, step = state
-optimizer.target  # is: made
-state._replace(step=1).optimizer.target  # is: made
 == generators
 def every():
     yield made
@@ -126,15 +90,6 @@ def every():
 for optimizer in every():
     optimizer.target  # is: made
 next(every()).target  # is: made
-== a dict that the keys of another walk
-agents = {"actor": {"optimizer": made}, "critic": {"optimizer": made}}
-for name in agents:
-    agents[name]["optimizer"] = agents[name]["optimizer"].apply_gradient(grads)
-agents["actor"]["optimizer"].target  # is: made
-== what an assignment adds
-values = []
-values += [made]
-values[0].target  # is: made
 == keywords of any name
 def step(**keywords):
     keywords["optimizer"].target  # is: made
@@ -148,42 +103,6 @@ flax.core.freeze({"a": made})["a"].target  # is: made
 """
 
 CLASSES = """
-== a field that is set in __init__
-class Trainer:
-    def __init__(self, optimizer, rate=0.1):
-        self.optimizer = optimizer
-
-    def step(self):
-        self.optimizer = self.optimizer.apply_gradient(grads)
-        self.optimizer.target  # is: made
-
-trainer = Trainer(made)
-trainer.optimizer.target  # is: made
-trainer.optimizer  # is: Trainer
-== a field that is set elsewhere
-class Trainer:
-    def setup(self):
-        self.optimizer = made
-
-trainer = Trainer()
-trainer.setup()
-trainer.optimizer.target  # is: made
-== a field that is set from outside
-class Trainer:
-    optimizer = None
-
-trainer = Trainer()
-trainer.optimizer = made
-trainer.optimizer.target  # is: made
-== fields that are set as a pair
-class Trainer:
-    def __init__(self):
-        self.optimizer, self.step = make()
-
-def make():
-    return made, 0
-
-Trainer().optimizer.target  # is: made
 == a field by setattr and getattr
 class Trainer:
     pass
@@ -224,40 +143,6 @@ Trainer.optimizer.target  # is: made
 Trainer().optimizer.target  # is: made
 Trainer.get().target  # is: made
 Trainer.same(made).target  # is: made
-== a class method that makes an instance
-class Trainer:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-    @classmethod
-    def create(cls, params):
-        return cls(made)
-
-Trainer.create(params).optimizer.target  # is: made
-Trainer.create(params).optimizer  # is: Trainer
-== an inherited method
-class Base:
-    def step(self):
-        self.optimizer.target  # is: made
-        return self.optimizer
-
-class Trainer(Base):
-    def __init__(self):
-        super().__init__()
-        self.optimizer = made
-
-Trainer().step().target  # is: made
-== an inherited constructor
-class Base:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-class Trainer(Base):
-    def __init__(self, optimizer, rate):
-        super().__init__(optimizer)
-        self.rate = rate
-
-Trainer(made, 0.1).optimizer.target  # is: made
 == a constructor of a base, called by that of a class
 class Base:
     def __init__(self, optimizer, name=None):
@@ -326,52 +211,6 @@ class Trainer:
 
 made = optim.Adam().create(params)  # makes: made
 Trainer(made).optimizer.target  # is: made
-== a method that is called by a method
-class Trainer:
-    def __init__(self, optimizer):
-        self.optimizer = self.prepare(optimizer)
-
-    def prepare(self, optimizer):
-        return optimizer
-
-Trainer(made).optimizer.target  # is: made
-== a method under jit
-class Trainer:
-    def __init__(self):
-        self.step = jax.jit(self._step)
-
-    def _step(self, optimizer):
-        return optimizer.apply_gradient(grads)
-
-    @partial(jax.jit, static_argnums=0)
-    def update(self, optimizer):
-        return optimizer.apply_gradient(grads)
-
-Trainer().step(made).target  # is: made
-Trainer().update(made).target  # is: made
-== a callable instance
-class Step:
-    def __call__(self, optimizer):
-        return optimizer
-
-Step()(made).target  # is: made
-== what a callable instance is given
-class Show:
-    def __call__(self, shown):
-        shown.target  # is: made
-
-show = Show()
-show(made)
-== what a callable instance in a list is given
-class Show:
-    def __call__(self, shown):
-        shown.target  # is: made
-
-def run(hooks, optimizer):
-    for hook in hooks:
-        hook(optimizer)
-
-run([print, Show()], made)
 == what a callable instance of a field is given
 class Show:
     def __call__(self, shown):
@@ -409,40 +248,6 @@ class Derived(Agent):
 
 Agent.create().twin().held.target  # is: made
 Derived.create().other().held.target  # is: made
-== a class that a method of its base calls
-class Base:
-    def __init__(self, held):
-        self.held = held
-
-    @classmethod
-    def create(cls):
-        return cls(made)
-
-class Derived(Base):
-    def tell(self):
-        self.held.target  # is: made
-
-Derived.create()
-== a class in a table by a decorator
-TABLE = {}
-
-def register(name):
-    def decorate(cls):
-        TABLE[name] = cls
-        return cls
-    return decorate
-
-@register("agent")
-class Agent:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-    def show(self, shown):
-        shown.target  # is: made
-
-agent = TABLE["agent"](made)
-agent.optimizer.target  # is: made
-agent.show(made)
 == a class in a table by what it derives from
 TABLE = {}
 
@@ -533,118 +338,6 @@ def test_agent(agent, stepped):
 == the key by which a list is sorted
 made_of_two = [made, made]
 made_of_two.sort(key=lambda one: one.target)  # is: made
-== replace in a loop
-@flax.struct.dataclass
-class State:
-    step: int
-    optimizer: optim.Optimizer
-
-state = State(step=0, optimizer=made)
-for batch in batches:
-    optimizer = state.optimizer.apply_gradient(batch)
-    state = state.replace(step=state.step + 1, optimizer=optimizer)
-state.optimizer.target  # is: made
-dataclasses.replace(state, step=0).optimizer.target  # is: made
-jax_utils.unreplicate(jax_utils.replicate(state)).optimizer.target  # is: made
-jax.tree_map(lambda x: x, state).optimizer.target  # is: made
-== a default of a dataclass
-@dataclasses.dataclass
-class State:
-    optimizer: Any = made
-    other: Any = dataclasses.field(default_factory=lambda: made)
-
-State().optimizer.target  # is: made
-State().other.target  # is: made
-== an inherited field of a dataclass
-@flax.struct.dataclass
-class Base:
-    step: int
-
-@flax.struct.dataclass
-class State(Base):
-    optimizer: Any
-
-State(0, made).optimizer.target  # is: made
-State(step=0, optimizer=made).optimizer.target  # is: made
-== a state in a state
-@flax.struct.dataclass
-class Inner:
-    optimizer: Any
-
-@flax.struct.dataclass
-class Outer:
-    inner: Inner
-
-outer = Outer(Inner(made))
-outer.inner.optimizer.target  # is: made
-inner = outer.inner.replace(optimizer=outer.inner.optimizer.apply_gradient(grads))
-outer.replace(inner=inner).inner.optimizer.target  # is: made
-== a state as the carry of a scan
-@flax.struct.dataclass
-class State:
-    optimizer: Any
-
-def body(state, batch):
-    optimizer = state.optimizer.apply_gradient(batch)
-    return state.replace(optimizer=optimizer), None
-
-state, _ = lax.scan(body, State(made), batches)
-state.optimizer.target  # is: made
-== a state that is unpacked into keywords
-@dataclasses.dataclass
-class State:
-    optimizer: Any
-
-State(**{"optimizer": made}).optimizer.target  # is: made
-== a class that is chosen from a dict
-class Actor:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-class Critic(Actor):
-    pass
-
-AGENTS = {"actor": Actor, "critic": Critic}
-AGENTS[name](made).optimizer.target  # is: made
-== the fields of a SimpleNamespace
-import types
-
-space = types.SimpleNamespace(optimizer=made)
-space.optimizer.target  # is: made
-== a container that a class inherits
-class States(dict):
-    pass
-
-states = States()
-states["a"] = made
-states["a"].target  # is: made
-== a field that holds a list
-class Trainer:
-    def __init__(self):
-        self.optimizers = []
-
-    def add(self, optimizer):
-        self.optimizers.append(optimizer)
-
-    def each(self):
-        for optimizer in self.optimizers:
-            optimizer.target  # is: made
-
-Trainer().add(made)
-== a method that gives its owner back
-class Trainer:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-    def step(self):
-        self.optimizer = self.optimizer.apply_gradient(grads)
-        return self
-
-    def copy(self):
-        return Trainer(self.optimizer)
-
-Trainer(made).step().step().optimizer.target  # is: made
-Trainer(made).copy().optimizer.target  # is: made
 == special methods
 class Agents:
     def __init__(self, optimizers):
@@ -659,16 +352,6 @@ class Agents:
 Agents([made])[0].target  # is: made
 for optimizer in Agents([made]):
     optimizer.target  # is: made
-== a class in a class, and one that is decorated
-def register(cls):
-    return cls
-
-@register
-class Trainer:
-    class Inner:
-        optimizer = made
-
-Trainer.Inner.optimizer.target  # is: made
 == an annotation alone
 class Trainer:
     optimizer = made

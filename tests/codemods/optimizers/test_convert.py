@@ -56,9 +56,6 @@ REFUSED = """
 == keywords unpacked
 optim.Adam(**config)
 FO904
-== keywords unpacked behind others
-optim.Adam(1e-3, **config.adam)
-FO904
 == positional arguments unpacked
 optim.Momentum(*arguments)
 FO904
@@ -71,29 +68,17 @@ FO905
 == optax's name for it
 optim.Momentum(0.1, momentum=0.9)
 FO905
-== by position and by keyword
-optim.Adam(1e-3, learning_rate=1e-3)
-FO905
 == too many
 optim.GradientDescent(0.1, 0.9)
 FO905
 == WeightNorm without an inner optimizer
 optim.WeightNorm()
 FO905
-== WeightNorm with a decay alone
-optim.WeightNorm(wn_decay=0.1)
-FO905
 == MultiOptimizer without pairs
 optim.MultiOptimizer()
 FO905
-== MultiOptimizer by keyword
-optim.MultiOptimizer(pairs=pairs)
-FO905
 == Adam: None crashed legacy
 optim.Adam(1e-3, weight_decay=None)
-FO905
-== LARS: None crashed legacy
-optim.LARS(0.1, 0.9, None)
 FO905
 == Momentum: None is another thing to optax
 optim.Momentum(0.1, beta=None)
@@ -110,17 +95,11 @@ None
 == no learning rate, which is for others to judge
 optim.Adam()
 None
-== computed values
-optim.Adam(beta1=beta(), weight_decay=decay())
-None
 == AdaBelief: arithmetic
 optim.AdaBelief(1e-3, eps=config.eps or 10 ** -FLAGS.digits)
 None
 == Adafactor: None allowed
 optim.Adafactor(beta1=None, clipping_threshold=None)
-None
-== Adafactor: an element
-optim.Adafactor(1e-3, beta1=config['beta1'])
 None
 == MultiOptimizer: pairs unpacked
 optim.MultiOptimizer(*pairs)
@@ -152,14 +131,6 @@ def test_finds_the_learning_rate(source: str, rate: str | None) -> None:
 
 
 CONVERTED = """
-== GradientDescent: keyword
-optim.GradientDescent(learning_rate=0.1)
-optax.sgd(learning_rate=0.1)
-optax.scale_by_learning_rate(learning_rate=0.1)
-== GradientDescent: position
-optim.GradientDescent(config.learning_rate)
-optax.sgd(config.learning_rate)
-optax.scale_by_learning_rate(config.learning_rate)
 == Momentum: legacy default made explicit
 optim.Momentum(0.1)
 optax.sgd(0.1, momentum=0.9)
@@ -172,10 +143,6 @@ optax.chain(optax.add_decayed_weights(1e-4), optax.trace(decay=0.95, nesterov=Tr
 optim.Momentum(0.1, beta=0.95, weight_decay=0, nesterov=FLAGS.nesterov)
 optax.sgd(0.1, momentum=0.95, nesterov=FLAGS.nesterov)
 optax.chain(optax.trace(decay=0.95, nesterov=FLAGS.nesterov), optax.scale_by_learning_rate(0.1))
-== Adam: rate alone
-optim.Adam(1e-3)
-optax.adam(1e-3)
-optax.chain(optax.scale_by_adam(), optax.scale_by_learning_rate(1e-3))
 == Adam: all by position
 optim.Adam(1e-3, 0.8, 0.99, 1e-7, 0.1)
 optax.adamw(1e-3, b1=0.8, b2=0.99, eps=1e-7, weight_decay=0.1)
@@ -184,22 +151,10 @@ optax.chain(optax.scale_by_adam(b1=0.8, b2=0.99, eps=1e-7), optax.add_decayed_we
 optim.Adam(weight_decay=wd, eps=config.eps, beta2=b2, beta1=b1, learning_rate=lr)
 optax.adamw(weight_decay=wd, eps=config.eps, b2=b2, b1=b1, learning_rate=lr)
 optax.chain(optax.scale_by_adam(eps=config.eps, b2=b2, b1=b1), optax.add_decayed_weights(wd), optax.scale_by_learning_rate(lr))
-== Adam: weight decay by position, zero
-optim.Adam(1e-3, 0.9, 0.98, 1e-9, 0.0)
-optax.adam(1e-3, b1=0.9, b2=0.98, eps=1e-9)
-optax.chain(optax.scale_by_adam(b1=0.9, b2=0.98, eps=1e-9), optax.scale_by_learning_rate(1e-3))
-== AdaBelief: defaults
-optim.AdaBelief(1e-3)
-optax.adabelief(1e-3)
-optax.chain(optax.scale_by_belief(), optax.scale_by_learning_rate(1e-3))
 == AdaBelief: epsilon given once, needed twice
 optim.AdaBelief(1e-3, eps=config.eps)
 optax.adabelief(1e-3, eps=config.eps, eps_root=config.eps)
 optax.chain(optax.scale_by_belief(eps=config.eps, eps_root=config.eps), optax.scale_by_learning_rate(1e-3))
-== Adadelta: mixed
-optim.Adadelta(1.0, rho=0.95, eps=1e-7)
-optax.adadelta(1.0, rho=0.95, eps=1e-7)
-optax.chain(optax.scale_by_adadelta(rho=0.95, eps=1e-7), optax.scale_by_learning_rate(1.0))
 == Adafactor: defaults
 optim.Adafactor(1e-3)
 optax.adafactor(1e-3)
@@ -216,18 +171,10 @@ optax.chain(optax.scale_by_factored_rms(factored=False, decay_rate=0.7, step_off
 optim.Adafactor(lr, decay_rate=0.7, epsilon2=1e-3)
 optax.adafactor(lr, decay_rate=0.7)
 optax.chain(optax.scale_by_factored_rms(decay_rate=0.7), optax.clip_by_block_rms(1.0), optax.scale_by_learning_rate(lr, flip_sign=False), optax.scale_by_param_block_rms(), optax.scale(-1))
-== LARS: defaults
-optim.LARS(0.1)
-optax.lars(0.1)
-optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.001), optax.scale_by_learning_rate(0.1), optax.trace(decay=0.9))
 == LARS: no weight decay
 optim.LARS(0.1, 0.95, trust_coefficient=0.01, nesterov=True)
 optax.lars(0.1, momentum=0.95, trust_coefficient=0.01, nesterov=True)
 optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.01), optax.scale_by_learning_rate(0.1), optax.trace(decay=0.95, nesterov=True))
-== RMSProp: epsilon outside of the root
-optim.RMSProp(1e-3)
-optax.rmsprop(1e-3, eps_in_sqrt=False)
-optax.chain(optax.scale_by_rms(eps_in_sqrt=False), optax.scale_by_learning_rate(1e-3))
 == RMSProp: centered
 optim.RMSProp(1e-3, 0.95, 1e-6, True)
 optax.rmsprop(1e-3, decay=0.95, eps=1e-6, centered=True, eps_in_sqrt=False)
@@ -295,9 +242,6 @@ KEPT = """
 == full name
 flax.optim.Adam(lr)
 optax.adam(lr)
-== another name, and the submodule
-optimizers.adam.Adam(lr)
-optax.adam(lr)
 == in parentheses
 (optim.Adam(lr))
 (optax.adam(lr))
@@ -331,9 +275,6 @@ optax.inject_hyperparams(optax.sgd)(learning_rate=0.1)
 == Momentum
 optim.Momentum(0.1, nesterov=FLAGS.nesterov)
 optax.chain(optax.trace(nesterov=FLAGS.nesterov, decay=0.9), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1))
-== Momentum, with a decay outside
-optim.Momentum(0.1, weight_decay=1e-4, nesterov=FLAGS.nesterov)
-optax.chain(optax.add_decayed_weights(1e-4), optax.trace(nesterov=FLAGS.nesterov, decay=0.9), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1))
 == a scalar of NumPy
 optim.GradientDescent(np.float32(lr))
 optax.inject_hyperparams(optax.sgd)(learning_rate=float(np.float32(lr)))
@@ -346,9 +287,6 @@ optax.inject_hyperparams(optax.sgd)(learning_rate=config.float32(lr))
 == Adam
 optim.Adam(lr, 0.8)
 optax.chain(optax.scale_by_adam(b1=0.8), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=lr))
-== Adam, no rate given
-optim.Adam(beta1=0.8, weight_decay=wd)
-optax.chain(optax.scale_by_adam(b1=0.8), optax.add_decayed_weights(wd), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0))
 == Adam, None given
 optim.Adam(None, 0.8)
 optax.chain(optax.scale_by_adam(b1=0.8), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0))
@@ -361,21 +299,12 @@ optax.chain(optax.scale_by_adam(), optax.inject_hyperparams(optax.scale_by_learn
 == AdaBelief
 optim.AdaBelief(1e-3, eps=1e-12)
 optax.chain(optax.scale_by_belief(eps=1e-12, eps_root=1e-12), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3))
-== Adadelta, with a decay in the chain
-optim.Adadelta(1.0, weight_decay=wd)
-optax.chain(optax.scale_by_adadelta(), optax.add_decayed_weights(wd), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1.0))
 == Adafactor
 optim.Adafactor(beta1=0.9, weight_decay_rate=None)
 optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0, flip_sign=False), optax.scale_by_param_block_rms(), optax.ema(0.9, debias=False, accumulator_dtype='float32'), optax.scale(-1))
-== Adafactor, as a chain
-optim.Adafactor(epsilon2=1e-2)
-optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0, flip_sign=False), optax.scale_by_param_block_rms(1e-2), optax.scale(-1))
 == LARS
 optim.LARS(0.1)
 optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.001), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1), optax.trace(decay=0.9))
-== LARS, trace behind the rate
-optim.LARS(0.1, weight_decay=1e-4)
-optax.chain(scale_by_decayed_trust_ratio(weight_decay=1e-4), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1), optax.trace(decay=0.9))
 == RMSProp
 optim.RMSProp(1e-3)
 optax.chain(optax.scale_by_rms(eps_in_sqrt=False), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3))
@@ -452,29 +381,6 @@ optax.chain(
     optax.add_decayed_weights(config.weight_decay),
     optax.trace(decay=config.momentum),
     optax.scale_by_learning_rate(config.learning_rate)
-)
-== of two that need no words
-optim.Adafactor(
-    rate,
-    epsilon2=0.01,  # a higher floor
-    clipping_threshold=None,  # no clipping
-    beta1=None,  # no average
-)
-
-optax.chain(
-    # no average
-    optax.scale_by_factored_rms(),  # no clipping
-    optax.scale_by_learning_rate(rate, flip_sign=False),
-    optax.scale_by_param_block_rms(0.01),  # a higher floor
-    optax.scale(-1),
-)
-
-optax.chain(
-    # no average
-    optax.scale_by_factored_rms(),  # no clipping
-    optax.scale_by_learning_rate(rate, flip_sign=False),
-    optax.scale_by_param_block_rms(0.01),  # a higher floor
-    optax.scale(-1),
 )
 == the first in the line of the call, behind others now
 optim.AdaBelief(rate,  # decays

@@ -12,37 +12,8 @@ from codemods.rewriting.edits import Replace
 from tests.codemods.programs import OPTAX_ALONE, migrated, project, result_of
 
 
-def test_a_group_spans_files() -> None:
-    files = {
-        "make": """
-            from flax import optim
-
-            def create(params):
-                return optim.Adafactor(1e-3).create(params)
-            """,
-        "peek": """
-            import make
-
-            def moments(params):
-                return make.create(params).state.param_states
-            """,
-    }
-    results = project(files, OPTAX_ALONE)
-    assert not any(result.changed for result in results.values())
-    assert [site.code for site in results["peek"].sites] == ["FO906"]
-    assert all(
-        "peek.py:4" in site.message
-        for site in results["make"].sites
-        if site.code == "FO901"
-    )
-
-    assert project({"make": files["make"]})["make"].changed
-
-
 def test_a_suppressed_site_stays_and_so_does_its_optimizer() -> None:
     result = result_of("""
-        from flax import optim
-
         def train(params):
             optimizer = optim.Adam(1e-3).create(params)  # optim2optax: ignore[FO102]
             return optimizer.target
@@ -168,8 +139,6 @@ def test_what_is_chosen_or_named_in_one_program_keeps_nothing_of_another() -> No
             return optimizer.apply_gradient(grads, learning_rate=rate)
         """
     alone = """
-        from flax import optim
-
         KINDS = {"adam": optim.Adam, "momentum": optim.Momentum}
 
         def make(name, params):
@@ -221,8 +190,6 @@ def test_what_waits_for_another_optimizer_says_so() -> None:
     """The two only meet in `read`; and a definition is the same optimizer as what it creates."""
     result = result_of(
         """
-        from flax import optim
-
         def read(optimizer):
             return optimizer.target
 

@@ -159,23 +159,6 @@ def test_an_import_that_is_only_late_goes() -> None:
     assert result.after == b"print(1)\n"
 
 
-def test_a_class_that_is_imported_on_purpose_goes_with_what_takes_it() -> None:
-    results = project(
-        {
-            "names": "from flax.optim import Momentum  # noqa: F401\n",
-            "train": """
-            from names import Momentum
-
-            def create(params):
-                return Momentum(1e-3).create(params).target
-            """,
-        }
-    )
-    assert b"optax.sgd(1e-3, momentum=0.9)" in results["train"].after
-    assert b"names" not in results["train"].after
-    assert not results["names"].after.strip()
-
-
 def test_a_class_that_is_read_by_its_name_takes_the_place_of_the_imported_one() -> None:
     for listed, left in (
         ("Adam, Momentum", ""),

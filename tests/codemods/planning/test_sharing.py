@@ -24,7 +24,6 @@ TRAIN = """
         optimizer = optimizer.apply_gradient(grads)
     return optimizer.target
 """
-PLAIN = "    definition = optim.Momentum(0.1)\n"
 
 
 def module(name: str, made: str, imports: str = "") -> str:
@@ -68,22 +67,6 @@ def test_what_nobody_shares_or_can_import_is_where_it_is_needed(
     assert "optax_compat.py" not in shared
 
 
-def test_each_file_imports_what_a_package_has() -> None:
-    step = "import jax\n\nstep = jax.partial(print, 1)\n"
-    found = after(
-        {
-            "one.py": step + module("first", PLAIN),
-            "two.py": step + module("second", PLAIN),
-            "main.py": BESIDE,
-        },
-        Options(modernize=True),
-    )
-    assert [*found] == ["one.py", "two.py", "main.py"]
-    for path in ("one.py", "two.py"):
-        assert "import functools\n" in found[path]
-        assert "functools.partial(print, 1)" in found[path]
-
-
 def notebook(code: str) -> str:
     cell: dict[str, object] = {
         "cell_type": "code",
@@ -106,21 +89,6 @@ def test_a_notebook_that_imports_nothing_of_the_project_keeps_what_it_needs() ->
     )
     assert "def partition_by_path" in found[f"demo{SUFFIX}"]
     assert "def partition_by_path" not in found["one.py"]
-
-
-def test_a_notebook_imports_a_helper_from_a_package_that_it_imports() -> None:
-    found = after(
-        {
-            "kit/__init__.py": "",
-            "kit/one.py": module("first", GROUPS),
-            f"notebooks/demo{SUFFIX}": notebook(
-                module("second", GROUPS, "from kit import one")
-            ),
-        }
-    )
-    book = found[f"notebooks/demo{SUFFIX}"]
-    assert "from kit.optax_compat import partition_by_path" in book
-    assert "def partition_by_path" not in book
 
 
 READING = """
@@ -176,15 +144,6 @@ def test_short_helpers_go_along_and_the_import_is_within_the_line_length() -> No
 
 
 IMPORTED = {
-    "beside scripts": (
-        {
-            "one.py": module("first", GROUPS),
-            "two.py": module("second", LAMB),
-            "main.py": BESIDE,
-        },
-        "optax_compat.py",
-        {"one.py": "from optax_compat import partition_by_path\n"},
-    ),
     "a short one of two files": (
         {
             "one.py": module("first", LAMB),
@@ -194,20 +153,6 @@ IMPORTED = {
         "optax_compat.py",
         dict.fromkeys(
             ("one.py", "two.py"), "from optax_compat import scale_by_norm_ratio\n"
-        ),
-    ),
-    "in the package, by its name": (
-        {
-            "kit/__init__.py": "",
-            "kit/deep/__init__.py": "",
-            "kit/one.py": module("first", GROUPS, "import kit.deep.two"),
-            "kit/deep/two.py": module("second", GROUPS),
-            "main.py": WITHIN,
-        },
-        "kit/optax_compat.py",
-        dict.fromkeys(
-            ("kit/one.py", "kit/deep/two.py"),
-            "from kit.optax_compat import partition_by_path\n",
         ),
     ),
     "in the package, relatively": (

@@ -18,7 +18,6 @@ from tests.codemods.programs import (
     project,
     result_of,
     table,
-    using_optim,
 )
 from tests.thinned import thinned
 
@@ -43,8 +42,6 @@ def train(params, grads):
 > def step(optimizer, grads):
 == a parameter that is named in quotes
 import jax
-from flax import optim
-
 def step(optimizer, grads):
     return optimizer.apply_gradient(grads)
 
@@ -86,20 +83,6 @@ def make(params):
     d_optimizer = optim.Adam(0.2).create(params)
     return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
 >     return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
-== a variable beside an attribute of something from out of view
-def step(state, grads):
-    g_optimizer = state.g_optimizer.apply_gradient(grads)
-    return state.replace(g_optimizer=g_optimizer)
-
-def make(params):
-    g_optimizer = optim.Adam(0.1).create(params)
-    return g_optimizer
->     return state.replace(g_optimizer=g_optimizer)
-== an optimizer that did not migrate
-def train(params, grads):
-    optimizer = optim.Adafactor(0.1).create(params)
-    return optimizer.state.param_states["w"]
->     optimizer = optim.Adafactor(0.1).create(params)
 """
 """Each with lines that it has then, behind `>`."""
 
@@ -107,7 +90,7 @@ def train(params, grads):
 @pytest.mark.parametrize("text", table(KEPT, values=1))
 def test_names_that_stay(text: str) -> None:
     before, _, kept = text.partition("\n> ")
-    result = result_of(using_optim(before), replace(RENAME, ignore=("FO706",)))
+    result = result_of(before, replace(RENAME, ignore=("FO706",)))
 
     assert kept.replace("\n> ", "\n") in result.after.decode()
 
@@ -225,8 +208,6 @@ def test_what_is_restored_is_a_train_state_too() -> None:
 
 
 TRAINER = """
-        from flax import optim
-
         class Trainer:
             def __init__(self, params):
                 self.optimizer = optim.Adam(0.1).create(params)
@@ -313,8 +294,6 @@ def test_an_attribute_of_the_same_name_elsewhere() -> None:
 def test_comments_that_name_a_variable() -> None:
     after = migrated(
         """
-        from flax import optim
-
         def train(params, grads):
             # The `optimizer` is new each time; an optimizer has momentum.
             optimizer = optim.Adam(0.1).create(params)

@@ -45,10 +45,6 @@ REWRITTEN = {
         "return getattr(optimizer, 'target')",
         "return getattr(optimizer, 'params')",
     ),
-    "the quotes that are there": (
-        'return getattr(step(optimizer), "target", None)',
-        'return getattr(step(optimizer), "params", None)',
-    ),
     "an optimizer, or its parameters": (
         """
 def params_of(x):
@@ -56,14 +52,6 @@ def params_of(x):
 return params_of(step(optimizer)), params_of(params)
 """,
         "return x.params if hasattr(x, 'params') else x\n",
-    ),
-    "a getter": (
-        "target_of = operator.attrgetter('target')\nreturn target_of(step(optimizer))",
-        "target_of = operator.attrgetter('params')\n",
-    ),
-    "a getter that is called at once": (
-        "return operator.attrgetter('target')(step(optimizer))",
-        "operator.attrgetter('params')(",
     ),
     "a getter for several": (
         "return [*map(operator.attrgetter('target'), [optimizer, step(optimizer)])]",
@@ -131,33 +119,10 @@ def test_the_target_by_its_name(body: str, new: str, legacy_wheel: object) -> No
     assert "target'" not in after
 
 
-def test_a_getter_of_another_file() -> None:
-    results = project(
-        {
-            "getters": """
-                import operator
-
-                target_of = operator.attrgetter("target")
-                """,
-            "train": """
-                from flax import optim
-                from getters import target_of
-
-                def train(params, grads):
-                    optimizer = optim.Adam(0.1).create(params)
-                    return target_of(optimizer.apply_gradient(grads))
-                """,
-        }
-    )
-    assert 'attrgetter("params")' in results["getters"].after.decode()
-
-
 @pytest.mark.parametrize("is_known", [True, False])
 def test_what_else_may_be_asked_is_told(is_known: bool) -> None:
     other = '{"w": 1.0}' if is_known else "batch"
     text = f"""
-        from flax import optim
-
         def params_of(x):
             return x.target if hasattr(x, "target") else x
 
@@ -173,8 +138,6 @@ def test_what_else_may_be_asked_is_told(is_known: bool) -> None:
 
 def test_what_is_asked_for_says_what_to_ask() -> None:
     text = """
-        from flax import optim
-
         def is_one(params):
             optimizer = optim.Adam(0.1).create(params)
             return hasattr(optimizer, "state")

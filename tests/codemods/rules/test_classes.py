@@ -46,15 +46,11 @@ def flax_gradient_descent(learning_rate):
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> None:
     before = f"""
-        from flax import optim
-
         def train(params, grads, arguments):
             optimizer = optim.{name}(**arguments).create(params)
             return {steps}
         """
-    [result] = migrate(
-        [Source("train.py", dedent(before).encode())], Options(form=form)
-    )
+    result = result_of(before, Options(form=form))
     assert {site.status for site in result.sites} == {"rewritten"}
     messages = io.StringIO()
     assert (
@@ -100,15 +96,6 @@ PROGRAMS = """
 + FLAX_ADAM
 +
 + definition = functools.partial(flax_adam, **{"beta1": 0.5})(1e-3)
-== keywords that one call gives
-- from flax import optim
-+ import optax
-
-  def make(name, **kw):
--     return optim.GradientDescent(**kw) if name else optim.Adam(**kw)
-+     return optax.sgd(**kw) if name else optax.adam(**kw)
-
-  definition = make(name, learning_rate=0.1)
 == a class by its name, one of those that the project names
 - import flax
 + import optax
@@ -127,29 +114,6 @@ PROGRAMS = """
       raise ValueError(name)
 - definition = getattr(flax.optim, name)(learning_rate=0.1)
 + definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
-== a name that is only checked
-- from flax import optim
-+ import optax
-
-- CLASSES = {"Adam": optim.Adam, "GradientDescent": optim.GradientDescent}
-+ FLAX_ADAM
-+
-+ FLAX_GRADIENT_DESCENT
-+
-+ FLAX_OPTIMIZERS = {
-+     "Adam": flax_adam,
-+     "GradientDescent": flax_gradient_descent,
-+ }
-+
-+ CLASSES = {"Adam": optax.adam, "GradientDescent": optax.sgd}
-
-  def check(name):
--     if not hasattr(optim, name):
-+     if not (name in FLAX_OPTIMIZERS):
-          raise ValueError(name)
-
-  def make(kind):
-      return CLASSES[kind](0.1)
 == the type of a class
 - from typing import Type
 - from flax import optim
@@ -188,23 +152,6 @@ def test_a_function_takes_the_place_of_a_class(before: str, after: str) -> None:
     assert _plain(result.after.decode()) == _plain(after)
     [again] = migrate([Source("train.py", result.after)])
     assert (again.changed, again.sites) == (False, ())
-
-
-def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
-    """The function then has a rate for nothing but the first look, as legacy did with none."""
-    program = """
-    from flax import optim
-
-    def train(params, grads, config, optimizer_class=optim.GradientDescent):
-        optimizer = optimizer_class(**config).create(params)
-        return optimizer.apply_gradient(grads, learning_rate=0.1)
-    """
-    [result] = migrate([Source("train.py", dedent(program).encode())])
-    assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
-    assert (
-        "return optax.inject_hyperparams(optax.sgd)(learning_rate=float(learning_rate or 0))"
-        in result.after.decode()
-    )
 
 
 RATES = {

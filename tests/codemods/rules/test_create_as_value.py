@@ -19,10 +19,6 @@ def run(params, batches):
 """
 
 PROGRAMS = {
-    "a variable": """
-    create = optim.Momentum(0.1, beta=0.5).create
-    first, second = create(params), create(params)
-""",
     "a definition that is another one later": """
     definition = optim.Momentum(0.1, beta=0.5)
     create = definition.create
@@ -33,35 +29,11 @@ PROGRAMS = {
     table = {"adam": optim.Adam(0.1).create, "sgd": optim.GradientDescent(0.1).create}
     first, second = (table[name](params) for name in ("adam", "sgd"))
 """,
-    "map": """
-    first, second = map(optim.Adam(0.1).create, (params, params))
-""",
-    "a keyword": """
-    create = optim.Adam(0.1).create
-    first, second = create(target=params), create(params)
-""",
-    "a partial": """
-    create = functools.partial(optim.Adam(0.1).create, params)
-    first, second = create(), create()
-""",
     "a default": """
     def start(params, create=optim.Adam(0.1).create):
         return create(params)
 
     first, second = start(params), start(params, optim.Momentum(0.1).create)
-""",
-    "an attribute": """
-    class Trainer:
-        def __init__(self, rate):
-            self.create = optim.Adam(rate).create
-
-    first, second = Trainer(0.1).create(params), Trainer(0.2).create(params)
-""",
-    "what a function returns": """
-    def creating(rate):
-        return optim.Adam(rate).create
-
-    first, second = creating(0.1)(params), creating(0.2)(params)
 """,
     "a variable that is compiled": """
     create = optim.Adam(0.1).create
@@ -75,10 +47,6 @@ PROGRAMS = {
         first = apply(grads=grads)
     step = second.apply_gradient
     second = step(grads)
-""",
-    "a step of map": """
-    first = second = optim.Adam(0.1).create(params)
-    first = list(map(first.apply_gradient, [grads, grads]))[-1]
 """,
     "a step that is compiled": """
     first = second = optim.Adam(0.1).create(params)

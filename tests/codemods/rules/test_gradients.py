@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON
-from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
+from tests.codemods.programs import (
+    OPTAX_ALONE,
+    assert_left,
+    migrated,
+    result_of,
+)
 from tests.generated.verdicts import verdict
 
 PROGRAM = """
@@ -47,21 +52,12 @@ ANYWHERE = {
     "a pair in an attribute": (PAIR, "params.all = optimizer.compute_gradient(loss_fn)"),
     "a pair of which too little is taken": (PAIR, "loss, grad = optimizer.compute_gradient(loss_fn)"),
     "a pair with what is unpacked in it": ("jnp.mean(error ** 2), *params", "all = optimizer.compute_gradient(loss_fn)"),
-    "at times a pair": (
-        f"({PAIR}) if rate else {SCALAR}",
-        "result = optimizer.compute_gradient(loss_fn)"),
     "at times a pair, by another statement": (
         f"{PAIR}\n            return {SCALAR}",
         "result = optimizer.compute_gradient(loss_fn)"),
-    "a pair from another function": (
-        "evaluate(params)",
-        f"def evaluate(params):\n            return params, {SCALAR}\n\n        result = optimizer.compute_gradient(loss_fn)"),
     "optimize in an expression": (SCALAR, "return optimizer.optimize(loss_fn)"),
     "optimize under one name": (SCALAR, "result = optimizer.optimize(loss_fn)"),
     "optimize without the auxiliary": (PAIR, "optimizer, loss = optimizer.optimize(loss_fn)"),
-    "optimize of an optimizer without a name": (
-        SCALAR,
-        "optimizer, loss = optimizer.replace(target=x).optimize(loss_fn)"),
     "more than a pair": (TRIPLE, "everything = optimizer.compute_gradient(loss_fn)"),
     "more than a pair, unpacked": (TRIPLE, "loss, *more, grad = optimizer.compute_gradient(loss_fn)"),
 }  # fmt: skip
@@ -69,12 +65,7 @@ ANYWHERE = {
 
 @pytest.mark.parametrize(("loss", "step", "code"), LEFT.values(), ids=LEFT)
 def test_what_is_left(loss: str, step: str, code: str) -> None:
-    text = PROGRAM.format(loss=loss, step=step)
-    result = result_of(text, OPTAX_ALONE)
-
-    assert result.after.decode() == program(text)
-    assert {site.status for site in result.sites} == {"unresolved"}
-    assert code in {site.code for site in result.sites}
+    assert_left(PROGRAM.format(loss=loss, step=step), code)
 
 
 @pytest.mark.parametrize(("loss", "step"), ANYWHERE.values(), ids=ANYWHERE)
@@ -176,8 +167,6 @@ def test_a_rate_that_only_one_of_two_steps_sets(
 
 def test_a_rate_for_an_optimizer_from_elsewhere() -> None:
     result = result_of("""
-        from flax import optim
-
         def step(optimizer: optim.Optimizer, x, rate):
             optimizer, loss = optimizer.optimize(lambda params: (x @ params).sum(), learning_rate=rate)
             return optimizer, loss
@@ -189,11 +178,6 @@ VALUE_AND_GRAD = "jax.value_and_grad(loss_fn)(optimizer.params)"
 WITH_AUX = "jax.value_and_grad(loss_fn, has_aux=True)(optimizer.params)"
 REWRITTEN = {
     "a loss": (SCALAR, "loss, grad = optimizer.compute_gradient(loss_fn)", [f"loss, grad = {VALUE_AND_GRAD}"]),
-    "all but the gradient in a list": (
-        SCALAR,
-        "*output, grad = optimizer.compute_gradient(loss_fn)",
-        [f"*output, grad = {VALUE_AND_GRAD}"],
-    ),
     "a lambda": (
         SCALAR,
         "loss, grad = optimizer.compute_gradient(lambda p: (p**2).sum())",
@@ -203,26 +187,6 @@ REWRITTEN = {
         PAIR,
         "loss, error, grad = optimizer.compute_gradient(loss_fn)",
         [f"(loss, error), grad = {WITH_AUX}"],
-    ),
-    "auxiliary from a function that is not in view": (
-        "rate(params)",
-        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
-        [f"(loss, error), grad = {WITH_AUX}"],
-    ),
-    "at times auxiliary, and taken": (
-        f"({PAIR}) if rate else {SCALAR}",
-        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
-        [f"(loss, error), grad = {WITH_AUX}"],
-    ),
-    "at times auxiliary, and not taken": (
-        f"({PAIR}) if rate else {SCALAR}",
-        "loss, grad = optimizer.compute_gradient(loss_fn)",
-        [f"loss, grad = {VALUE_AND_GRAD}"],
-    ),
-    "a step with auxiliary from elsewhere": (
-        "rate(params)",
-        "optimizer, loss, error = optimizer.optimize(loss_fn)",
-        [f"(loss, error), grad = {WITH_AUX}", "optimizer = optimizer.apply_gradients(grads=grad)"],
     ),
     "a lambda with auxiliary": (
         SCALAR,

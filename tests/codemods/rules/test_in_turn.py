@@ -19,28 +19,6 @@ def start():
     return {"w": jnp.arange(3.0) + 1.0, "b": jnp.ones(2)}
 """
 IN_TURN = {
-    "from top to bottom": """
-def run():
-    results = []
-    optimizer = optim.Adam(0.1).create(start())
-    for _ in range(3):
-        optimizer = optimizer.apply_gradient(gradients(optimizer.target))
-    results.append(optimizer.target)
-    optimizer = optim.Adam(0.2).create(start())
-    for i in range(3):
-        rate = 0.1 * 0.5**i
-        optimizer = optimizer.apply_gradient(gradients(optimizer.target), learning_rate=rate)
-    return results + [optimizer.target]
-""",
-    "the second from where the first has come": """
-def run():
-    optimizer = optim.Momentum(0.1).create(start())
-    optimizer = optimizer.apply_gradient(gradients(optimizer.target))
-    optimizer = optim.Adam(0.2).create(optimizer.target)
-    for rate in (0.1, 0.3):
-        optimizer = optimizer.apply_gradient(gradients(optimizer.target), learning_rate=rate)
-    return optimizer.target
-""",
     "in the branches of a condition": """
 def decayed(optimizer, i):
     return optimizer.apply_gradient(gradients(optimizer.target), learning_rate=0.1 / (i + 1))

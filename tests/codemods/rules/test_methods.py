@@ -60,11 +60,6 @@ def modern(text: str) -> str:
 
 
 REWRITTEN = """
-== an optimizer of one copy is stored and restored as it is
-  def train(params, directory, step):
-      optimizer = checkpoints.restore_checkpoint(directory, make(params))
-      optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
-      checkpoints.save_checkpoint(directory, (optimizer, step), step)
 == one that is restored before it is replicated, and stored unreplicated
   def train(params, directory, step):
       optimizer = make(params)
@@ -81,12 +76,6 @@ REWRITTEN = """
 +     return serialization.msgpack_serialize(
 +         serialization.to_state_dict(jax_utils.unreplicate(optimizer))
 +     )
-== one that another function of flax unreplicates
-  def train(params, directory, step):
-      optimizer = make(params)
--     optimizer = optimizer.replicate()
-+     optimizer = jax_utils.replicate(optimizer)
-      checkpoints.save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
 == copies on some devices
   def train(params):
 -     two = make(params).replicate(jax.local_devices()[:2])
@@ -110,28 +99,6 @@ REWRITTEN = """
       for step, _ in enumerate(batches):
 -         checkpoints.save_checkpoint(directory, optimizer, step)
 +         checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-== and in a function that is given several
-  def save(optimizer, directory, step):
--     checkpoints.save_checkpoint(directory, optimizer, step)
-+     checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-
-  def train(params, directory):
--     save(make(params).replicate(), directory, 1)
-+     save(jax_utils.replicate(make(params)), directory, 1)
-== and where another is replicated afterwards
-  def save(optimizer, directory, step, params):
--     checkpoints.save_checkpoint(directory, optimizer, step)
--     return optim.Momentum(0.1, beta=0.8).create(params).replicate()
-+     checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-+     return jax_utils.replicate(
-+         train_state.TrainState.create(
-+             apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.8)
-+         )
-+     )
-
-  def train(params, directory):
--     return save(make(params).replicate(), directory, 1, params)
-+     return save(jax_utils.replicate(make(params)), directory, 1, params)
 == a state dict of several copies was one of a single copy
   def train(params, file):
       optimizer = make(params)
@@ -196,8 +163,6 @@ def test_what_is_stored_unreplicated_has_none(imported: str, call: str) -> None:
 def test_a_state_dict_that_is_restored_by_its_parameters_name() -> None:
     after = migrated(
         """
-        from flax import optim
-
         def load(params, stored):
             optimizer = optim.Adam(0.1).create(params)
             return optimizer.restore_state(state=stored)

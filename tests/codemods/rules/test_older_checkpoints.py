@@ -68,8 +68,6 @@ def test_both_ways_are_offered(line: str) -> None:
 
 
 AGENT = """
-    from flax import optim
-
     class Agent:
         def __init__(self, params):
             self.optimizer = optim.Adam(0.1).create(params)

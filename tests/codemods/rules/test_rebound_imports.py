@@ -47,18 +47,6 @@ REBOUND = """
       save(optim)
 -     return optim.target
 +     return optim.params
-== within a function
-  def train(params, log):
--     from flax import optim
--     optim = optim.GradientDescent(0.1).create(params)
-+     from flax.training import train_state
-+     import optax
-+     optim = train_state.TrainState.create(
-+         apply_fn=None, params=params, tx=optax.sgd(0.1)
-+     )
-      log(optim=optim)
--     return optim.target
-+     return optim.params
 == a function that uses the module, called before the name is set
 - import flax
 - from flax import optim

@@ -47,20 +47,12 @@ def after(made: str, step: str) -> str:
 
 DECAYING = STEP.format(grads="grads", given="weight_decay=0.1 * number")
 OTHERWISE = {
-    "one step sets none": (
-        "optim.Adam(0.1, weight_decay=0.2)",
-        f"{DECAYING} if number else optimizer.apply_gradient(grads)",
-    ),
     "a class at run time": ("(optim.Adam if DECAY == 0 else optim.LAMB)(0.1)", DECAYING),
     "arguments that are unpacked": ("optim.Adam(**{'learning_rate': 0.1})", DECAYING),
     "a decay that is no link of its own": ("optim.LARS(0.1)", DECAYING),
     "directions and scales": (
         "optim.WeightNorm(optim.Adam(0.1))",
         STEP.format(grads="grads", given="wn_decay=0.1 * number"),
-    ),
-    "another hyperparameter beside it": (
-        "optim.Adam(0.1)",
-        STEP.format(grads="grads", given="weight_decay=0.1, beta1=0.5"),
     ),
 }  # fmt: skip
 

@@ -268,24 +268,12 @@ HELPED = {
         "import jax.numpy as jnp\nfrom typing import NamedTuple",
         ADAGRAD.format("flax."),
     ],
-    "a class in between": [
-        "import flax",
-        "class Model:\n    pass",
-        "import jax.numpy as jnp\nclass Other:\n    x = jnp.zeros(3)",
-        ADAGRAD.format("flax."),
-    ],
     "a function ahead of the import": [
         "def make(p):\n    return optim.Adagrad(0.1).create(p)",
         "from flax import optim",
         "o = make({'w': w})",
     ],
     "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
-    "a rate at each step": [
-        SETUP,
-        "from flax import optim",
-        "d = optim.Adam()\no = d.create({'w': w})",
-        "o = o.apply_gradient({'w': w}, learning_rate=0.1)",
-    ],
 }  # fmt: skip
 
 
@@ -347,18 +335,6 @@ def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
     assert [(site.code, site.before) for site in second.sites] == [
         ("FO917", "thing.apply_gradient")
     ]
-
-
-def test_a_program_of_files_and_notebooks() -> None:
-    module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    cells = written(
-        "import jax\nfrom train import make", "weights = make(params).target"
-    )
-    first, second = migrate(
-        [Source("train.py", module), Source("explore.ipynb", cells.encode())]
-    )
-    assert first.changed
-    assert sources(second)[1] == "weights = make(params).params"
 
 
 def test_places_name_the_cell_and_the_line_of_the_file() -> None:

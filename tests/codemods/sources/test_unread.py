@@ -72,11 +72,6 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
         "# optimizer.target\nx = '#', optimizer.target\ny = optimizer.state.step # optim.Adam\ndef",
         "not seen: line 2: optimizer.target, line 3: optimizer.state.step",
     ),
-    "imports": (
-        "steps.py",
-        "import flax.optim as fo\nfrom flax import (jax_utils, optim)\nd = fo.Adam() if x else flax.optim.LAMB()\ndef",
-        "not seen: line 1: import flax.optim as fo, line 2: from flax import (jax_utils, optim), line 3: flax.optim.LAMB",
-    ),
     "a cell of a notebook": (
         "steps.ipynb",
         cells("import jax", STEPS, "print optimizer.target"),
