@@ -7,7 +7,22 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from codemods.cst.spacing import BLANK, EQUAL, NOTHING, Newline, Space, separated
+from codemods.cst.spacing import (
+    BLANK,
+    EQUAL,
+    INDENT,
+    NOTHING,
+    Newline,
+    Space,
+    bare,
+    newline,
+    one_per_line,
+    separated,
+    source,
+)
+
+ALIGNED = 12
+"""Arguments that are indented more than this, from their statement, are aligned; others hang."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +58,9 @@ class Piece:
         return replace(self, argument=argument)
 
 
-def new(keyword: str | None, source: str) -> Piece:
+def new(keyword: str | None, text: str) -> Piece:
     """A new argument from source text."""
-    value = cst.parse_expression(source)
+    value = cst.parse_expression(text)
     return Piece(renamed(cst.Arg(value), keyword))
 
 
@@ -122,6 +137,44 @@ class CallLayout:
             func=callee, args=args, whitespace_before_args=opening
         )
 
+    def enclose(
+        self,
+        callee: cst.BaseExpression,
+        pieces: Sequence[Piece],
+        hanging: bool,
+        base: int,
+    ) -> cst.Call:
+        """`arrange`, where new arguments may have several lines.
+
+        These are indented further, and break a call that stood on one line. `hanging` leaves the
+        last parenthesis on the last line. `base` is how far the call's line is indented within its
+        statement. Arguments that were aligned far to the right, below the old callee, move to where
+        they hang.
+        """
+        old = {piece.value for piece in self.pieces}
+        tall = [one for one in pieces if one.value not in old and _is_tall(one)]
+        if isinstance(self.opening, Newline):
+            # step(
+            #                 optimizer, batch)
+            is_aligned = len(self.opening.last_line.value) > base + ALIGNED
+            stacks = is_aligned and not any(
+                piece.comments or _is_tall(piece) for piece in self.pieces
+            )
+        else:
+            stacks = bool(tall)
+        moved = [
+            replace(one, argument=_moved_in(one.argument)) if one in tall else one
+            for one in pieces
+        ]
+        if not stacks:
+            return self.arrange(callee, moved)
+        arguments = [bare(piece.argument) for piece in moved]
+        return self.call.with_changes(
+            func=callee,
+            args=one_per_line(arguments, base, hanging),
+            whitespace_before_args=newline(base + INDENT),
+        )
+
     def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
         """A call of `callee` as a piece itself.
 
@@ -184,9 +237,36 @@ class CallLayout:
         """Some space with a comment ahead of it."""
         if comment is None:
             return space
-        newline = space if isinstance(space, Newline) else self.newline
-        assert newline is not None, "a comment ends in a line break"
-        return newline.with_changes(first_line=comment)
+        broken = space if isinstance(space, Newline) else self.newline
+        assert broken is not None, "a comment ends in a line break"
+        return broken.with_changes(first_line=comment)
+
+
+def _is_tall(piece: Piece) -> bool:
+    """Whether an argument has several lines."""
+    return "\n" in source(piece.value)
+
+
+def _moved_in(argument: cst.Arg) -> cst.Arg:
+    """An argument whose further lines move in by one step."""
+    return cst.ensure_type(argument.visit(_MovedIn()), cst.Arg)
+
+
+class _MovedIn(cst.CSTTransformer):
+    def leave_ParenthesizedWhitespace(
+        self,
+        original_node: cst.ParenthesizedWhitespace,
+        updated_node: cst.ParenthesizedWhitespace,
+    ) -> cst.ParenthesizedWhitespace:
+        lines: list[cst.EmptyLine] = []
+        for line in updated_node.empty_lines:
+            if line.comment:
+                indent = cst.SimpleWhitespace("    " + line.whitespace.value)
+                lines.append(line.with_changes(whitespace=indent))
+            else:
+                lines.append(line)
+        last = cst.SimpleWhitespace("    " + updated_node.last_line.value)
+        return updated_node.with_changes(empty_lines=lines, last_line=last)
 
 
 def _space_behind(argument: cst.Arg) -> Space:
@@ -221,19 +301,19 @@ def _bare(line_end: cst.TrailingWhitespace) -> cst.TrailingWhitespace:
     return line_end.with_changes(comment=None, whitespace=NOTHING)
 
 
-def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
+def _with_lines(broken: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
     """A line break with nothing but lines of comment, indented like the line that follows."""
-    indent = newline.indent
-    last = newline.last_line
+    indent = broken.indent
+    last = broken.last_line
     comments = (line for line in lines if line.comment)
     indented = [line.with_changes(indent=indent, whitespace=last) for line in comments]
-    first = _bare(newline.first_line)
-    return newline.with_changes(first_line=first, empty_lines=indented)
+    first = _bare(broken.first_line)
+    return broken.with_changes(first_line=first, empty_lines=indented)
 
 
-def _deeper(newline: Newline) -> Newline:
+def _deeper(broken: Newline) -> Newline:
     """A line break one level deeper: by two in files that indent so, else by four."""
-    width = len(newline.last_line.value)
+    width = len(broken.last_line.value)
     width += 2 if width == 2 else 4
     indent = cst.SimpleWhitespace(" " * width)
-    return newline.with_changes(last_line=indent)
+    return broken.with_changes(last_line=indent)
