@@ -1,4 +1,4 @@
-"""How the engine runs: by several processes, until all is proven, with related files."""
+"""How the engine runs: until all is proven, with related files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
-from optim2optax.workers import share
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
-
-FILES_AT_ONCE = 4
-"""The number of files that a process gets at a time."""
-
 
 Engine = Callable[..., list[FileResult]]
 """Gives a result for each of some sources, and for each new file, by `options`."""
@@ -21,13 +16,12 @@ Engine = Callable[..., list[FileResult]]
 
 def make_engine(
     *,
-    jobs: int = 1,
     progress: Progress | None = None,
     prove: Prove | None = None,
     with_related: bool = False,
 ) -> Engine:
     """An engine; `rewriting.rewrite_files` says what the arguments are for."""
-    migrate: Engine = partial(_proven, jobs=jobs, progress=progress, prove=prove)
+    migrate: Engine = partial(_proven, progress=progress, prove=prove)
     return partial(_with_related, migrate) if with_related else migrate
 
 
@@ -53,7 +47,6 @@ def _proven(
     sources: Sequence[Source],
     *,
     options: Options,
-    jobs: int,
     progress: Progress | None,
     prove: Prove | None,
 ) -> list[FileResult]:
@@ -65,14 +58,13 @@ def _proven(
         progress("Analysing", 0, 0)
     from codemods import migrate
 
-    shared = partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
-    migrated = migrate(sources, options, progress, shared)
+    migrated = migrate(sources, options, progress)
     if prove is None:
         return migrated
     while unproven := _unproven(migrated, prove):
         # a group may be emitted in another form now, which has to be proven in turn
         options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate(sources, options, progress, shared)
+        migrated = migrate(sources, options, progress)
     return migrated
 
 

@@ -69,7 +69,7 @@ def rewrite_files(
       options: what the user asked for.
       write: whether to write at all.
       allow_dirty: whether to overwrite changes that git could not give back.
-      jobs: the number of processes.
+      jobs: the number of processes, which share several repositories.
       progress: is called for each file that is read, analysed, or edited.
       prove: says which of some optimizers are proven; the others are left as they are, with a
         reason.
@@ -93,9 +93,7 @@ def rewrite_files(
     results: Results = {}
     contents = _read(found, progress, results)
     projects = _projects(contents, context)
-    migrate = make_engine(
-        jobs=jobs, progress=progress, prove=prove, with_related=with_related
-    )
+    migrate = make_engine(progress=progress, prove=prove, with_related=with_related)
     known: dict[str, Results] = {}
     vendoring = vendoring or Vendoring()
     # these run programs or add files, which is done one after the other
@@ -180,7 +178,7 @@ def _at_once(
 ) -> dict[str, Results]:
     """The results of the engine for projects, each in one of several processes.
 
-    There are none if that would take longer: then the files of each are shared instead.
+    There are none if that would take longer.
     """
     work = [
         (repository, contents)
@@ -190,7 +188,7 @@ def _at_once(
     speaking = sum(
         mentions_legacy(code) for _, files in work for code in files.values()
     )
-    if len(work) < jobs or speaking < SMALLEST_PARALLEL:
+    if len(work) < 2 or speaking < SMALLEST_PARALLEL:
         return {}
     # the largest first, so that none is left alone at the end
     work.sort(key=lambda item: -sum(map(len, item[1].values())))

@@ -56,7 +56,7 @@ Outcome = tuple[str, Applied, Problem | None]
 
 @dataclass(frozen=True)
 class Work:
-    """All that is needed to edit one file, in this process or another."""
+    """All that is needed to edit one file."""
 
     path: str
     code: str

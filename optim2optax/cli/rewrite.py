@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codemods.model import (
-    EmittedOptimizer,
-    FileResult,
-    Progress,
-    WorkerError,
-)
+from codemods.model import EmittedOptimizer, FileResult, Progress
 from codemods.sources.parsing import uncollected
 from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
@@ -46,6 +41,7 @@ from optim2optax.rewriting import (
     rewrite_files,
 )
 from optim2optax.wording import counted
+from optim2optax.workers import WorkerError
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
