@@ -274,11 +274,6 @@ HELPED = {
         "import jax.numpy as jnp\nclass Other:\n    x = jnp.zeros(3)",
         ADAGRAD.format("flax."),
     ],
-    "a function ahead of the import": [
-        "def make(p):\n    return optim.Adagrad(0.1).create(p)",
-        "from flax import optim",
-        "o = make({'w': w})",
-    ],
     "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
     "a rate at each step": [
         SETUP,
