@@ -96,11 +96,6 @@ class CallLayout:
             self.closing = _without_comment(behind[-1])
             self.trailing_comma = isinstance(call.args[-1].comma, cst.Comma)
         self.newline = _with_lines(broken[0]) if broken else None
-        if isinstance(opening, Newline) and not behind:
-            # A line break, but no arguments: the new ones are indented further than its end.
-            self.closing = _with_lines(opening)
-            self.newline = _deeper(self.closing)
-            self.opening = opening.with_changes(last_line=self.newline.last_line)
         self.between: Space | None = self.newline
         # f(a, b,
         #   c)
@@ -178,22 +173,10 @@ class CallLayout:
     def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
         """A call of `callee` as a piece itself.
 
-        It takes over the comments of a single argument; comments of several break it.
+        Comments of its arguments go above or behind it.
         """
-        has_comments = any(piece.comments for piece in pieces)
-        if self.newline is not None and len(pieces) > 1 and has_comments:
-            deeper = _deeper(self.newline)
-            inner: list[Piece] = []
-            for piece in pieces:
-                space = _with_lines(deeper, _lines(piece.before))
-                inner.append(replace(piece, before=space))
-            args = self._joined(inner, deeper, self.newline, trailing_comma=True)
-            first = inner[0].before or NOTHING
-            call = cst.Call(func=callee, args=args, whitespace_before_args=first)
-            return Piece(cst.Arg(call))
-        # On one line: a comment goes above or behind the whole call.
-        bare = [Piece(piece.argument) for piece in pieces]
-        args = self._joined(bare, BLANK, NOTHING, trailing_comma=False)
+        without = [Piece(piece.argument) for piece in pieces]
+        args = self._joined(without, BLANK, NOTHING, trailing_comma=False)
         call = cst.Call(func=callee, args=args)
         nested = Piece(cst.Arg(call))
         return self.annotated(nested, pieces)
@@ -309,11 +292,3 @@ def _with_lines(broken: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline
     indented = [line.with_changes(indent=indent, whitespace=last) for line in comments]
     first = _bare(broken.first_line)
     return broken.with_changes(first_line=first, empty_lines=indented)
-
-
-def _deeper(broken: Newline) -> Newline:
-    """A line break one level deeper: by two in files that indent so, else by four."""
-    width = len(broken.last_line.value)
-    width += 2 if width == 2 else 4
-    indent = cst.SimpleWhitespace(" " * width)
-    return broken.with_changes(last_line=indent)
