@@ -53,13 +53,13 @@ from codemods.sources.notebook import (
     Notebook,
     only_code,
     opening,
-    read_notebook,
+    read,
 )
 from codemods.sources.parsing import parse, uncollected
 from codemods.sources.prefilter import may_carry, mentions_legacy
 from codemods.sources.relevance import Relevance
 from codemods.sources.suppression import MARKER
-from codemods.sources.text import Codes, Text, UndecodableError, decode
+from codemods.sources.text import Codes, Text, UndecodableError
 from codemods.sources.unread import with_sites
 
 Files = Mapping[str, tuple[bytes, Text | Notebook]]
@@ -159,8 +159,7 @@ class _Parser:
         self._report("Analysing", len(self._begun), 0)
         try:
             tree = parse(text.code)
-            places = text.places if isinstance(text, Notebook) else ()
-            return Unit(path, text.code, tree, places, path in self._writable)
+            return Unit(path, text.code, tree, text.places, path in self._writable)
         except SyntaxError as error:
             problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
             self.errors[path] = with_sites(problem, text.code)
@@ -284,11 +283,10 @@ def _decoded(
         content = source.content
         is_notebook = source.path.endswith(SUFFIX)
         try:
-            if not is_notebook:
-                texts[source.path] = decode(content)
             # a notebook without JAX is left out before its JSON is read
-            elif may_carry(content) or (options.modernize and says_package(content)):
-                texts[source.path] = read_notebook(content)
+            is_asked = not is_notebook or may_carry(content)
+            if is_asked or (options.modernize and says_package(content)):
+                texts[source.path] = read(source.path, content)
         except UndecodableError as error:
             if mentions_legacy(content):
                 text = only_code(content) if is_notebook else content.decode("latin-1")

@@ -5,12 +5,10 @@ Nothing else of a notebook is touched.
 
 from __future__ import annotations
 
-import ast
 import codecs
 import json
 import re
 import tokenize
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,8 +18,9 @@ from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
+from codemods.sources.parsing import parse
 from codemods.sources.prefilter import mentions_legacy
-from codemods.sources.text import UndecodableError
+from codemods.sources.text import Text, UndecodableError, decode
 
 SUFFIX = ".ipynb"
 RUNS_PYTHON = ("time", "timeit", "prun", "capture")
@@ -134,6 +133,15 @@ class Notebook:
         return between.join(
             written.get(line) or json.dumps(line, ensure_ascii=escape) for line in lines
         )
+
+
+def read(path: str, content: bytes) -> Text | Notebook:
+    """A file as text; its path says whether it is a notebook.
+
+    Raises:
+      UndecodableError: as `read_notebook` and `decode` do.
+    """
+    return read_notebook(content) if path.endswith(SUFFIX) else decode(content)
 
 
 def read_notebook(content: bytes) -> Notebook:
@@ -358,9 +366,7 @@ def _cell(number: int, lines: Lines) -> Cell | None:
 
 def _parses(code: str) -> bool:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(code)
+        parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

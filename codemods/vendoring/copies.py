@@ -15,11 +15,11 @@ from codemods.removed.table import row_of
 from codemods.rewriting.checking import undefined_names
 from codemods.rules.removed import refused
 from codemods.sources.modules import Unit
-from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
+from codemods.sources.notebook import Notebook, read
 from codemods.sources.parsing import parse
 from codemods.sources.places import Places
 from codemods.sources.suppression import suppressions
-from codemods.sources.text import Text, UndecodableError, decode
+from codemods.sources.text import Text, UndecodableError
 from codemods.vendoring.account import Account, left_site
 from codemods.vendoring.packages import MODELS, NN, OPTIM, RemovedPackage
 from codemods.vendoring.pointing import Redirection, importing, pointed
@@ -276,7 +276,7 @@ def _pointed_back(
 
 def _read(path: str, content: bytes) -> Text | Notebook | None:
     try:
-        return read_notebook(content) if path.endswith(SUFFIX) else decode(content)
+        return read(path, content)
     except UndecodableError:
         return None
 
@@ -290,5 +290,4 @@ def _unit(path: str, content: bytes) -> Unit | None:
         tree = parse(text.code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    places = text.places if isinstance(text, Notebook) else ()
-    return Unit(path, text.code, tree, places)
+    return Unit(path, text.code, tree, text.places)
