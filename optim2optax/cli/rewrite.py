@@ -22,7 +22,6 @@ from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.cli.verbose import Log
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
-from optim2optax.engines import Prove
 from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
     Found,
@@ -37,6 +36,7 @@ from optim2optax.project import (
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import (
     Context,
+    Prove,
     rewrite_content,
     rewrite_files,
 )
