@@ -8,14 +8,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from codemods.model import WorkerError
-
 Result = TypeVar("Result")
 Run = Callable[[Collection[str], Collection[str]], Result]
 """Does something on the files of a project; those that are given second are named, and not read."""
-
-NOT_OURS = (OSError, WorkerError)
-"""What is no defect of this tool: its output is closed, a process has died."""
 
 MOST_RUNS = 100
 """After so many runs, all files that are not known to go well are taken for those that do not."""
@@ -64,7 +59,7 @@ def contained(
         runs += 1
         try:
             return run(files[:number], aside)
-        except NOT_OURS:
+        except OSError:  # no defect of this tool: its output is closed
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, other files go on
             failure = Failure.of(error)

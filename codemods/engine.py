@@ -28,10 +28,8 @@ from codemods.model import (
     Need,
     Options,
     Progress,
-    Share,
     Source,
     Stage,
-    in_turn,
 )
 from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.accounting import Accounting
@@ -55,13 +53,13 @@ from codemods.sources.notebook import (
     Notebook,
     only_code,
     opening,
-    read_notebook,
+    read,
 )
 from codemods.sources.parsing import parse, uncollected
 from codemods.sources.prefilter import may_carry, mentions_legacy
 from codemods.sources.relevance import Relevance
 from codemods.sources.suppression import MARKER
-from codemods.sources.text import Codes, Text, UndecodableError, decode
+from codemods.sources.text import Codes, Text, UndecodableError
 from codemods.sources.unread import with_sites
 
 Files = Mapping[str, tuple[bytes, Text | Notebook]]
@@ -73,16 +71,12 @@ Found = tuple[dict[str, FileResult], dict[str, str]]
 Edited = tuple[str, ImportPlan, Applied]
 """A file's new code, and what came of its imports and of each edit."""
 
-SMALLEST_PARALLEL = 16
-"""With fewer files to edit, starting processes costs more than it saves."""
-
 
 @uncollected()
 def migrate(
     sources: Sequence[Source],
     options: Options | None = None,
     progress: Progress | None = None,
-    share: Share = in_turn,
 ) -> list[FileResult]:
     """Migrate a project.
 
@@ -91,7 +85,6 @@ def migrate(
         also on those that are not writable.
       options: what the user asked for.
       progress: is called for each file that is taken in, and for each that was edited.
-      share: does the work on many files, perhaps in several processes.
 
     Returns:
       A result for each source, in the same order, and one for each new module of helpers. A file
@@ -117,7 +110,7 @@ def migrate(
         relevance = Relevance(codes, writable if has_context else None)
         read = _Parser(texts, {}, writable, report)
         facts = _analysed(codes, read, relevance, aside)
-        return _results(facts, files, shown, options, share, report), read.errors
+        return _results(facts, files, shown, options, report), read.errors
 
     def alone(paths: Iterable[str], _: Collection[str]) -> Found:
         read = _Parser(texts, {}, writable, _no_progress)
@@ -126,7 +119,7 @@ def migrate(
         if not units:
             return {}, read.errors
         facts = Facts(units)
-        results = _results(facts, files, shown, options, in_turn, _no_progress)
+        results = _results(facts, files, shown, options, _no_progress)
         return results, read.errors
 
     (results, problems), failing = contained(texts, program)
@@ -166,8 +159,7 @@ class _Parser:
         self._report("Analysing", len(self._begun), 0)
         try:
             tree = parse(text.code)
-            places = text.places if isinstance(text, Notebook) else ()
-            return Unit(path, text.code, tree, places, path in self._writable)
+            return Unit(path, text.code, tree, text.places, path in self._writable)
         except SyntaxError as error:
             problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
             self.errors[path] = with_sites(problem, text.code)
@@ -218,11 +210,10 @@ def _results(
     files: Files,
     shown: Mapping[str, str],
     options: Options,
-    share: Share,
     report: Progress,
 ) -> dict[str, FileResult]:
     """The results for the files of a program; messages have paths as `shown` has them."""
-    plan, edited = _edit_all(facts, options, share, report)
+    plan, edited = _edit_all(facts, options, report)
     after = {unit: applied.after for unit, (_, _, applied) in edited.items()}
     emitter = Emitter(facts, plan.decisions, after)
     accounting = Accounting(plan, shown)
@@ -292,11 +283,10 @@ def _decoded(
         content = source.content
         is_notebook = source.path.endswith(SUFFIX)
         try:
-            if not is_notebook:
-                texts[source.path] = decode(content)
             # a notebook without JAX is left out before its JSON is read
-            elif may_carry(content) or (options.modernize and says_package(content)):
-                texts[source.path] = read_notebook(content)
+            is_asked = not is_notebook or may_carry(content)
+            if is_asked or (options.modernize and says_package(content)):
+                texts[source.path] = read(source.path, content)
         except UndecodableError as error:
             if mentions_legacy(content):
                 text = only_code(content) if is_notebook else content.decode("latin-1")
@@ -311,7 +301,7 @@ def _no_progress(stage: Stage, done: int, of: int) -> None:
 
 
 def _edit_all(
-    facts: Facts, options: Options, share: Share, report: Progress
+    facts: Facts, options: Options, report: Progress
 ) -> tuple[Plan, dict[Unit, Edited]]:
     """Edit every file.
 
@@ -325,7 +315,7 @@ def _edit_all(
         to_edit = [
             unit for unit in imports if unit.writable and unit not in attempts.failed
         ]
-        outcomes = _outcomes(plan, imports, to_edit, share, report)
+        outcomes = _outcomes(plan, imports, to_edit, report)
         invalid = {
             unit: problem for unit, (_, _, problem) in outcomes.items() if problem
         }
@@ -349,7 +339,6 @@ def _outcomes(
     plan: Plan,
     imports: Mapping[Unit, ImportPlan],
     to_edit: Iterable[Unit],
-    share: Share,
     report: Progress,
 ) -> dict[Unit, Outcome]:
     """Edit some files, and leave the others as they are."""
@@ -362,9 +351,8 @@ def _outcomes(
         unit: (unit.code, Applied(), None) for unit in imports if unit not in work
     }
     report("Rewriting", 0, len(work))
-    edited = zip(work, _run(list(work.values()), share), strict=True)
-    for done, (unit, outcome) in enumerate(edited, 1):
-        outcomes[unit] = outcome
+    for done, (unit, to_do) in enumerate(work.items(), 1):
+        outcomes[unit] = edit_file(to_do)
         report("Rewriting", done, len(work))
     return outcomes
 
@@ -384,11 +372,6 @@ def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
             return {}
         new[unit] = code
     return new
-
-
-def _run(work: Sequence[Work], share: Share) -> Iterator[Outcome]:
-    run = share if len(work) >= SMALLEST_PARALLEL else in_turn
-    yield from run(edit_file, work)
 
 
 def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, TypeVar
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from typing import Literal, NamedTuple
 
 Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
@@ -19,24 +16,6 @@ Kind = Literal["edited", "new"]
 Stage = Literal["Reading", "Analysing", "Rewriting", "Writing", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
-
-
-class Share(Protocol):
-    """Applies a function to each item, perhaps by several processes. The results are in order."""
-
-    def __call__(
-        self, do: Callable[[Item], Result], items: Sequence[Item], /
-    ) -> Iterable[Result]:
-        """The result for each item."""
-
-
-def in_turn(do: Callable[[Item], Result], items: Sequence[Item], /) -> Iterable[Result]:
-    """The result for each item, one after the other in this process."""
-    return map(do, items)
-
-
-class WorkerError(RuntimeError):
-    """A process that shared the work died."""
 
 
 class Location(NamedTuple):

@@ -6,7 +6,6 @@ Nothing is rewritten here.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
@@ -31,9 +30,10 @@ from codemods.removed.table import (
     row_of,
 )
 from codemods.sources.modules import Unit
-from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
+from codemods.sources.notebook import read
+from codemods.sources.parsing import parse
 from codemods.sources.prefilter import mentions_legacy
-from codemods.sources.text import UndecodableError, decode
+from codemods.sources.text import UndecodableError
 from codemods.vocabulary import PACKAGE
 
 
@@ -62,15 +62,11 @@ def _read(source: Source) -> Unit | None:
       SyntaxError: if it is not Python.
       UndecodableError: if it is not text.
     """
-    is_notebook = source.path.endswith(SUFFIX)
-    text = read_notebook(source.content) if is_notebook else decode(source.content)
+    text = read(source.path, source.content)
     code = text.code
-    places = text.places if isinstance(text, Notebook) else ()
     if not (uses_removed(code) or mentions_legacy(source.content)):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Unit(source.path, code, ast.parse(code), places)
+    return Unit(source.path, code, parse(code), text.places)
 
 
 def _row(use: Use) -> Removed | None:

@@ -133,7 +133,7 @@ def compare(
         from optim2optax.parity.optimizer.evaluating import evaluate_text
         from optim2optax.parity.optimizer.same_function import compare_transformations
     except ModuleNotFoundError as error:
-        from optim2optax.extras import command_to_install
+        from optim2optax.wording import command_to_install
 
         reason = (
             f"optim2optax.compare needs {error.name}: {command_to_install('parity')}"

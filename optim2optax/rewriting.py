@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from codemods.model import (
+    EmittedOptimizer,
     FileResult,
     Location,
     Options,
@@ -16,7 +17,6 @@ from codemods.model import (
     Source,
 )
 from codemods.sources.prefilter import may_use, mentions_legacy
-from optim2optax.engines import Engine, Prove, make_engine
 from optim2optax.project import (
     FileChange,
     Found,
@@ -39,6 +39,10 @@ from optim2optax.vendoring import (
 from optim2optax.workers import share
 
 Results = dict[Found, FileResult]
+Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
+Engine = Callable[..., list[FileResult]]
+"""Gives a result for each of some sources, and for each new file, by `options`."""
+
 Context = Callable[[Sequence[Found]], Sequence[Found]]
 """Finds the rest of the projects that some files are of."""
 
@@ -69,7 +73,7 @@ def rewrite_files(
       options: what the user asked for.
       write: whether to write at all.
       allow_dirty: whether to overwrite changes that git could not give back.
-      jobs: the number of processes.
+      jobs: the number of processes, which share several repositories.
       progress: is called for each file that is read, analysed, or edited.
       prove: says which of some optimizers are proven; the others are left as they are, with a
         reason.
@@ -93,8 +97,8 @@ def rewrite_files(
     results: Results = {}
     contents = _read(found, progress, results)
     projects = _projects(contents, context)
-    migrate = make_engine(
-        jobs=jobs, progress=progress, prove=prove, with_related=with_related
+    migrate = partial(
+        _results, progress=progress, prove=prove, with_related=with_related
     )
     known: dict[str, Results] = {}
     vendoring = vendoring or Vendoring()
@@ -128,7 +132,7 @@ def rewrite_content(
 ) -> FileResult:
     """Migrate what is in an editor, say, and would be one file of a project; nothing is written."""
     [(repository, contents)] = _projects({file: content}, context).items()
-    migrated = _migrated(contents, repository, make_engine(), options, Vendoring())
+    migrated = _migrated(contents, repository, _results, options, Vendoring())
     results = _with_declared(contents, migrated, options, tuple)
     return results.get(file) or _untouched(file, content)
 
@@ -180,7 +184,7 @@ def _at_once(
 ) -> dict[str, Results]:
     """The results of the engine for projects, each in one of several processes.
 
-    There are none if that would take longer: then the files of each are shared instead.
+    There are none if that would take longer.
     """
     work = [
         (repository, contents)
@@ -190,7 +194,7 @@ def _at_once(
     speaking = sum(
         mentions_legacy(code) for _, files in work for code in files.values()
     )
-    if len(work) < jobs or speaking < SMALLEST_PARALLEL:
+    if len(work) < 2 or speaking < SMALLEST_PARALLEL:
         return {}
     # the largest first, so that none is left alone at the end
     work.sort(key=lambda item: -sum(map(len, item[1].values())))
@@ -210,7 +214,7 @@ def _migrated_alone(
     project: tuple[str, Mapping[Found, bytes]], options: Options, with_related: bool
 ) -> Results:
     repository, contents = project
-    migrate = make_engine(with_related=with_related)
+    migrate = partial(_results, with_related=with_related)
     return _migrated(contents, repository, migrate, options, Vendoring())
 
 
@@ -256,6 +260,55 @@ def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileRes
     from codemods import migrate
 
     return migrate(sources, options)
+
+
+def _results(
+    sources: Sequence[Source],
+    *,
+    options: Options,
+    progress: Progress | None = None,
+    prove: Prove | None = None,
+    with_related: bool = False,
+) -> list[FileResult]:
+    """The results of the engine.
+
+    It runs again, and leaves optimizers that are not proven, until all others are; and with files
+    of the context written, if optimizers need that; `rewrite_files` says what the arguments are.
+    """
+    if progress is not None:
+        progress("Analysing", 0, 0)
+    from codemods import migrate
+
+    while True:
+        results = migrate(sources, options, progress)
+        # a group may be emitted in another form now, which has to be proven in turn
+        unproven = _unproven(results, prove) if prove else None
+        if unproven:
+            options = replace(options, unproven=options.unproven | unproven)
+            continue
+        wanted: set[str] = set()
+        for source, result in zip(sources, results, strict=False):
+            if source.writable and with_related:
+                wanted.update(path for site in result.sites for path in site.related)
+        if not wanted:
+            return results
+        sources = [
+            replace(source, writable=source.writable or source.shown in wanted)
+            for source in sources
+        ]
+
+
+def _unproven(
+    results: Sequence[FileResult], prove: Prove
+) -> frozenset[tuple[str, int, str]]:
+    """The places of optimizers that are not proven."""
+    found = [(result.path, one) for result in results for one in result.optimizers]
+    proven = prove([optimizer for _, optimizer in found])
+    return frozenset(
+        (path, optimizer.line, optimizer.before)
+        for (path, optimizer), is_proven in zip(found, proven, strict=True)
+        if not is_proven
+    )
 
 
 def _concern(contents: Iterable[bytes], options: Options, vendoring: Vendoring) -> bool:

@@ -36,3 +36,10 @@ def markdown_cell(text: str) -> str:
 def escaped(text: str) -> str:
     """Text that means nothing to HTML, in one line; in a summary, Markdown means nothing either."""
     return html.escape(" ".join(text.split()), quote=False)
+
+
+def command_to_install(extra: str) -> str:
+    """What to type to have an extra, from the package index or from a clone."""
+    return (
+        f"pip install 'optim2optax[{extra}]', or '.[{extra}]' in a clone of optim2optax"
+    )

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import TypeVar
 
-from codemods.model import WorkerError
-
 SAFE_PATH = "PYTHONSAFEPATH"
 OUR_SAFE_PATH = "optim2optax"
 """The value for processes of our own, which a command of the user's must not inherit."""
@@ -23,8 +21,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class WorkerError(RuntimeError):
+    """A process that shared the work died."""
+
+
 def share(
-    do: Callable[[Item], Result], items: Sequence[Item], jobs: int, chunksize: int = 1
+    do: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Iterator[Result]:
     """The result of each item, in order, by several processes.
 
@@ -37,9 +39,6 @@ def share(
     if jobs == 1 or not hasattr(sys.flags, "safe_path"):
         yield from map(do, items)
         return
-    parts = [
-        items[start : start + chunksize] for start in range(0, len(items), chunksize)
-    ]
     # not by fork: the caller may have threads
     spawning = get_context("spawn")
     with safe_path():
@@ -52,9 +51,9 @@ def share(
             ):
                 # processes start as work is submitted
                 with _blocked_signals():
-                    results = [pool.submit(_each, do, part) for part in parts]
+                    results = [pool.submit(do, item) for item in items]
                 for result in results:
-                    yield from result.result()
+                    yield result.result()
         except BrokenProcessPool as error:
             raise WorkerError(
                 "a worker process died, perhaps because memory ran out; --jobs 1 needs the least"
@@ -89,10 +88,6 @@ def _blocked_signals() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _each(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    return list(map(do, items))
 
 
 def _begin() -> None:

@@ -5,14 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 
-def comments_of(argument: cst.Arg) -> list[str]:
-    """The comments behind an argument, in order."""
-    return [
-        *comments_within(argument.comma),
-        *comments_within(argument.whitespace_after_arg),
-    ]
-
-
 def comments_within(node: cst.CSTNode | cst.MaybeSentinel) -> list[str]:
     """The comments of a statement, those above it included, or of white space."""
     visitor = _Comments()

@@ -7,7 +7,22 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from codemods.cst.spacing import BLANK, EQUAL, NOTHING, Newline, Space, separated
+from codemods.cst.spacing import (
+    BLANK,
+    EQUAL,
+    INDENT,
+    NOTHING,
+    Newline,
+    Space,
+    bare,
+    newline,
+    one_per_line,
+    separated,
+    source,
+)
+
+ALIGNED = 12
+"""Arguments that are indented more than this, from their statement, are aligned; others hang."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +58,9 @@ class Piece:
         return replace(self, argument=argument)
 
 
-def new(keyword: str | None, source: str) -> Piece:
+def new(keyword: str | None, text: str) -> Piece:
     """A new argument from source text."""
-    value = cst.parse_expression(source)
+    value = cst.parse_expression(text)
     return Piece(renamed(cst.Arg(value), keyword))
 
 
@@ -81,11 +96,6 @@ class CallLayout:
             self.closing = _without_comment(behind[-1])
             self.trailing_comma = isinstance(call.args[-1].comma, cst.Comma)
         self.newline = _with_lines(broken[0]) if broken else None
-        if isinstance(opening, Newline) and not behind:
-            # A line break, but no arguments: the new ones are indented further than its end.
-            self.closing = _with_lines(opening)
-            self.newline = _deeper(self.closing)
-            self.opening = opening.with_changes(last_line=self.newline.last_line)
         self.between: Space | None = self.newline
         # f(a, b,
         #   c)
@@ -122,25 +132,51 @@ class CallLayout:
             func=callee, args=args, whitespace_before_args=opening
         )
 
+    def enclose(
+        self,
+        callee: cst.BaseExpression,
+        pieces: Sequence[Piece],
+        hanging: bool,
+        base: int,
+    ) -> cst.Call:
+        """`arrange`, where new arguments may have several lines.
+
+        These are indented further, and break a call that stood on one line. `hanging` leaves the
+        last parenthesis on the last line. `base` is how far the call's line is indented within its
+        statement. Arguments that were aligned far to the right, below the old callee, move to where
+        they hang.
+        """
+        old = {piece.value for piece in self.pieces}
+        tall = [one for one in pieces if one.value not in old and _is_tall(one)]
+        if isinstance(self.opening, Newline):
+            # step(
+            #                 optimizer, batch)
+            is_aligned = len(self.opening.last_line.value) > base + ALIGNED
+            stacks = is_aligned and not any(
+                piece.comments or _is_tall(piece) for piece in self.pieces
+            )
+        else:
+            stacks = bool(tall)
+        moved = [
+            replace(one, argument=_moved_in(one.argument)) if one in tall else one
+            for one in pieces
+        ]
+        if not stacks:
+            return self.arrange(callee, moved)
+        arguments = [bare(piece.argument) for piece in moved]
+        return self.call.with_changes(
+            func=callee,
+            args=one_per_line(arguments, base, hanging),
+            whitespace_before_args=newline(base + INDENT),
+        )
+
     def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
         """A call of `callee` as a piece itself.
 
-        It takes over the comments of a single argument; comments of several break it.
+        Comments of its arguments go above or behind it.
         """
-        has_comments = any(piece.comments for piece in pieces)
-        if self.newline is not None and len(pieces) > 1 and has_comments:
-            deeper = _deeper(self.newline)
-            inner: list[Piece] = []
-            for piece in pieces:
-                space = _with_lines(deeper, _lines(piece.before))
-                inner.append(replace(piece, before=space))
-            args = self._joined(inner, deeper, self.newline, trailing_comma=True)
-            first = inner[0].before or NOTHING
-            call = cst.Call(func=callee, args=args, whitespace_before_args=first)
-            return Piece(cst.Arg(call))
-        # On one line: a comment goes above or behind the whole call.
-        bare = [Piece(piece.argument) for piece in pieces]
-        args = self._joined(bare, BLANK, NOTHING, trailing_comma=False)
+        without = [Piece(piece.argument) for piece in pieces]
+        args = self._joined(without, BLANK, NOTHING, trailing_comma=False)
         call = cst.Call(func=callee, args=args)
         nested = Piece(cst.Arg(call))
         return self.annotated(nested, pieces)
@@ -184,9 +220,36 @@ class CallLayout:
         """Some space with a comment ahead of it."""
         if comment is None:
             return space
-        newline = space if isinstance(space, Newline) else self.newline
-        assert newline is not None, "a comment ends in a line break"
-        return newline.with_changes(first_line=comment)
+        broken = space if isinstance(space, Newline) else self.newline
+        assert broken is not None, "a comment ends in a line break"
+        return broken.with_changes(first_line=comment)
+
+
+def _is_tall(piece: Piece) -> bool:
+    """Whether an argument has several lines."""
+    return "\n" in source(piece.value)
+
+
+def _moved_in(argument: cst.Arg) -> cst.Arg:
+    """An argument whose further lines move in by one step."""
+    return cst.ensure_type(argument.visit(_MovedIn()), cst.Arg)
+
+
+class _MovedIn(cst.CSTTransformer):
+    def leave_ParenthesizedWhitespace(
+        self,
+        original_node: cst.ParenthesizedWhitespace,
+        updated_node: cst.ParenthesizedWhitespace,
+    ) -> cst.ParenthesizedWhitespace:
+        lines: list[cst.EmptyLine] = []
+        for line in updated_node.empty_lines:
+            if line.comment:
+                indent = cst.SimpleWhitespace("    " + line.whitespace.value)
+                lines.append(line.with_changes(whitespace=indent))
+            else:
+                lines.append(line)
+        last = cst.SimpleWhitespace("    " + updated_node.last_line.value)
+        return updated_node.with_changes(empty_lines=lines, last_line=last)
 
 
 def _space_behind(argument: cst.Arg) -> Space:
@@ -221,19 +284,11 @@ def _bare(line_end: cst.TrailingWhitespace) -> cst.TrailingWhitespace:
     return line_end.with_changes(comment=None, whitespace=NOTHING)
 
 
-def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
+def _with_lines(broken: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
     """A line break with nothing but lines of comment, indented like the line that follows."""
-    indent = newline.indent
-    last = newline.last_line
+    indent = broken.indent
+    last = broken.last_line
     comments = (line for line in lines if line.comment)
     indented = [line.with_changes(indent=indent, whitespace=last) for line in comments]
-    first = _bare(newline.first_line)
-    return newline.with_changes(first_line=first, empty_lines=indented)
-
-
-def _deeper(newline: Newline) -> Newline:
-    """A line break one level deeper: by two in files that indent so, else by four."""
-    width = len(newline.last_line.value)
-    width += 2 if width == 2 else 4
-    indent = cst.SimpleWhitespace(" " * width)
-    return newline.with_changes(last_line=indent)
+    first = _bare(broken.first_line)
+    return broken.with_changes(first_line=first, empty_lines=indented)

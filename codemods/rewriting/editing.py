@@ -56,7 +56,7 @@ Outcome = tuple[str, Applied, Problem | None]
 
 @dataclass(frozen=True)
 class Work:
-    """All that is needed to edit one file, in this process or another."""
+    """All that is needed to edit one file."""
 
     path: str
     code: str
@@ -122,8 +122,7 @@ def _edited(work: Work, original: Original) -> Outcome:
     file = EditedFile(original.module, work.code, work.names, work.form, work.called)
     applier = Applier(file, positions, planned, editor, work.markers)
     updated = original.module.visit(applier)
-    after, applied, problem = _finished(work, original, updated, editor, file.applied)
-    return positions.with_blanks(after), applied, problem
+    return _finished(work, original, updated, editor, file.applied)
 
 
 def _finished(

@@ -7,8 +7,7 @@ from functools import singledispatch
 
 import libcst as cst
 
-from codemods.cst.comments import comments_of
-from codemods.cst.layout import arrange, enclose
+from codemods.cst.pieces import CallLayout, Piece
 from codemods.cst.quotes import quoted_as
 from codemods.cst.spacing import EQUAL, NOTHING
 from codemods.cst.template import expression, statement
@@ -183,14 +182,15 @@ def _call_rewritten(
     if edit.prelude:
         prelude = statement(_numbered(edit.prelude, edit, file), **holes)
         file.left.preludes.append(prelude)
-    arguments = [_argument_of(one, call, edit, file) for one in edit.arguments]
+    layout = CallLayout(call)
+    arguments = [_argument_of(one, layout, edit, file) for one in edit.arguments]
     # the comments beside arguments that go are put above the statement
     kept = {argument.index for argument in edit.arguments}
-    for number, argument in enumerate(call.args):
+    for number, piece in enumerate(layout.pieces):
         if number not in kept:
-            file.left.comments.extend(comments_of(argument))
+            file.left.comments += [comment.value for comment in piece.comments]
     indent = file.indent_within(edit.span)
-    new = enclose(call, callee, arguments, file.is_narrow, indent)
+    new = layout.enclose(callee, arguments, file.is_narrow, indent)
     file.left.shrinks = file.left.shrinks or len(arguments) < len(call.args)
     if not edit.then:
         return new
@@ -204,18 +204,15 @@ def _numbered(template: str, edit: RewriteCall, file: EditedFile) -> str:
 
 
 def _argument_of(
-    argument: Argument, call: cst.Call, edit: RewriteCall, file: EditedFile
-) -> cst.Arg:
+    argument: Argument, layout: CallLayout, edit: RewriteCall, file: EditedFile
+) -> Piece:
     """An argument of a rewritten call."""
     if argument.index is None:
         value = file.fill(argument.template, edit.holes, edit.supports)
-        return _argument(argument.keyword, value)
-    kept = call.args[argument.index]
-    if argument.keyword is None:
-        return kept
+        return Piece(_argument(argument.keyword, value))
+    kept = layout.pieces[argument.index]
     # `f(optimizer)` or `f(target=optimizer)` becomes `f(state=optimizer)`
-    equal = kept.equal if kept.keyword is not None else EQUAL
-    return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
+    return kept.named(argument.keyword) if argument.keyword else kept
 
 
 @carried_out.register
@@ -224,23 +221,25 @@ def _arguments_changed(
 ) -> cst.BaseExpression:
     call = cst.ensure_type(node, cst.Call)
     spread = dict(edit.spread)
-    kept: list[cst.Arg] = []
-    for index, argument in enumerate(call.args):
+    layout = CallLayout(call)
+    kept: list[Piece] = []
+    for index, piece in enumerate(layout.pieces):
         if index in spread:
             for keyword, text in spread[index]:
-                kept.append(_argument(keyword, expression(file.say(text))))
-        elif index not in edit.dropped:
-            kept.append(argument)
+                value = expression(file.say(text))
+                kept.append(Piece(_argument(keyword, value)))
+        elif index in edit.dropped:
+            file.left.comments += [comment.value for comment in piece.comments]
+        else:
+            kept.append(piece)
     file.left.shrinks = file.left.shrinks or bool(edit.dropped)
-    for index in edit.dropped:
-        file.left.comments.extend(comments_of(call.args[index]))
     for keyword, template in edit.added:
         value = quoted_as(expression(file.say(template)), file.quote)
-        kept.append(_argument(keyword, value))
+        kept.append(Piece(_argument(keyword, value)))
     # partial(train_step, optimizer=optimizer) without its argument is train_step
     if edit.is_partial and len(kept) == 1:
         return kept[0].value
-    return arrange(call, call.func, kept)
+    return layout.arrange(call.func, kept)
 
 
 def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:

@@ -188,12 +188,6 @@ no_place = reason(
     """A program has one copy of a package, with one name, because two copies would not recognize
     each other's objects. Its files may have no place in common, or something else is there.""",
 )
-unneeded_copy = reason(
-    "FO929",
-    "nothing needs a vendored copy any more",
-    """When the last optimizer has been migrated, or the last model, nothing imports the copy that
-    `--vendor` made, and its folder can be deleted.""",
-)
 out_of_view = reason(
     "FO932",
     "an optimizer goes out of view",

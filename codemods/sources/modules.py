@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
-from posixpath import dirname
+from posixpath import commonprefix, dirname
 
 from codemods.model import Location
 from codemods.sources.bindings import Bindings, bindings, count_names
@@ -211,7 +211,7 @@ class Layout:
             ending = steps[-len(parts) :]
             if ending != parts or self.at(path) is None:
                 continue
-            shared = _shared(here, root)
+            shared = len(commonprefix([here, root]))
             ranked.append((-shared, len(root), path))
         if not ranked:
             return ()
@@ -261,16 +261,6 @@ class Layout:
     def matching(self, pattern: re.Pattern[str]) -> list[str]:
         """The files whose dotted name, or the end of it, is such a name."""
         return sorted(path for path in self._files if _ends_so(path, pattern))
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of steps at the beginning that two paths share."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:

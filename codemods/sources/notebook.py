@@ -5,20 +5,22 @@ Nothing else of a notebook is touched.
 
 from __future__ import annotations
 
-import ast
 import codecs
 import json
 import re
 import tokenize
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from io import StringIO
-from json.decoder import JSONDecoder
+from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any
 
+from codemods.sources.parsing import parse
 from codemods.sources.prefilter import mentions_legacy
-from codemods.sources.text import UndecodableError
+from codemods.sources.text import Text, UndecodableError, decode
 
 SUFFIX = ".ipynb"
 RUNS_PYTHON = ("time", "timeit", "prun", "capture")
@@ -35,27 +37,38 @@ TIMED = re.compile(
 FORM = re.compile(r"(?:#\s*@.*\n)*")
 """The lines `# @title Training` at the head of a cell, which Colab shows as a form."""
 
-SPACE = re.compile(r"[ \t\r\n]*")
 ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
-Extent = tuple[int, int]
+
+class Literal(str):
+    """A string of JSON that knows where it stands in the file, with its quotes."""
+
+    start: int
+    end: int
+
+
+Lines = Sequence[Literal]
+"""The source of a cell: an array of lines, or one string."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """A cell with code: its number among all cells, from 1, its source, and its parts.
 
-    `extent` is where the source stands in the file. `header` is the line of a cell magic, and those
-    of a form. `body` is the code, with a placeholder for each of `magics`.
+    `lines` are the strings that it is written as in the file. `header` is the line of a cell magic,
+    and those of a form. `body` is the code, with a placeholder for each of `magics`.
     """
 
     number: int
-    source: str
-    extent: Extent
+    lines: Lines
     header: str
     body: str
     magics: tuple[str, ...]
+
+    @cached_property
+    def source(self) -> str:
+        return "".join(self.lines)
 
 
 @dataclass(frozen=True)
@@ -79,9 +92,9 @@ class Notebook:
         for cell, source in zip(self.cells, new, strict=True):
             if source == cell.source:
                 continue
-            first, last = cell.extent
-            parts += [self.text[end:first], self._dumped(cell, source)]
-            end = last
+            first, last = cell.lines[0], cell.lines[-1]
+            parts += [self.text[end : first.start], self._dumped(cell.lines, source)]
+            end = last.end
         parts.append(self.text[end:])
         text = "".join(parts)
         return self.bom + text.encode()
@@ -103,31 +116,32 @@ class Notebook:
             sources.append(cell.header + _with_magics(body, cell.magics))
         return sources
 
-    def _dumped(self, cell: Cell, source: str) -> str:
+    def _dumped(self, old: Lines, source: str) -> str:
         """A source as JSON, written as the cell's was."""
-        start, end = cell.extent
+        first, *others = old
         # "\u00e9", where other tools write the letter itself
         escape = self.text.isascii() and ESCAPE.search(self.text) is not None
-        if self.text[start] != "[":
+        before = self.text[: first.start].rstrip()
+        if not before.endswith("["):
             return json.dumps(source, ensure_ascii=escape)
         # An array of lines: the white space between them, and old lines, stay as they are.
-        spans = list(_elements(self.text, start))
-        first, last = spans[0], spans[-1]
-        opening = self.text[start + 1 : first[0]]
-        between = f",{opening or ' '}"
-        if len(spans) > 1:
-            second = spans[1]
-            between = self.text[first[1] : second[0]]
-        closing = self.text[last[1] : end]
-        written: dict[object, str] = {}
-        for span in spans:
-            literal = self.text[slice(*span)]
-            written[json.loads(literal)] = literal
-        lines = []
-        for line in LINES.findall(source):
-            literal = written.get(line) or json.dumps(line, ensure_ascii=escape)
-            lines.append(literal)
-        return f"[{opening}{between.join(lines)}{closing}"
+        between = f",{self.text[len(before) : first.start] or ' '}"
+        if others:
+            between = self.text[first.end : others[0].start]
+        written = {str(line): self.text[line.start : line.end] for line in old}
+        lines = LINES.findall(source)
+        return between.join(
+            written.get(line) or json.dumps(line, ensure_ascii=escape) for line in lines
+        )
+
+
+def read(path: str, content: bytes) -> Text | Notebook:
+    """A file as text; its path says whether it is a notebook.
+
+    Raises:
+      UndecodableError: as `read_notebook` and `decode` do.
+    """
+    return read_notebook(content) if path.endswith(SUFFIX) else decode(content)
 
 
 def read_notebook(content: bytes) -> Notebook:
@@ -141,8 +155,8 @@ def read_notebook(content: bytes) -> Notebook:
     bom = codecs.BOM_UTF8 if has_bom else b""
     try:
         text = content[len(bom) :].decode()
-        whole = json.loads(text)
-        sources = list(code_cells(text)) if isinstance(whole, dict) else []
+        whole = decoded(text)
+        sources = list(code_cells(whole))
     except UndecodableError:
         raise
     except (ValueError, RecursionError) as error:
@@ -160,8 +174,7 @@ def read_notebook(content: bytes) -> Notebook:
     places: list[tuple[int, int]] = []
     for cell in cells:
         code.append(f"{opening(cell.number)}\n{cell.body}\n")
-        starts = _starts_of_lines(text, cell.extent)
-        numbers = [bisect_right(newlines, start) + 1 for start in starts]
+        numbers = [bisect_right(newlines, line.start) + 1 for line in cell.lines]
         last = len(numbers) - 1
         # the line with the marker of the cell
         places.append((cell.number, numbers[0]))
@@ -170,15 +183,6 @@ def read_notebook(content: bytes) -> Notebook:
         places += ((cell.number, numbers[line]) for line in lines)
     whole_code = "".join(code)
     return Notebook(text, bom, tuple(cells), whole_code, tuple(places))
-
-
-def _starts_of_lines(text: str, extent: Extent) -> list[int]:
-    """Where the lines of a source begin in the file: one number, if it is one string there."""
-    start, _ = extent
-    if text[start] != "[":
-        return [start]
-    lines = [first for first, _ in _elements(text, start)]
-    return lines or [start]
 
 
 def _with_magics(body: str, magics: Sequence[str]) -> str:
@@ -212,12 +216,13 @@ def only_code(content: bytes) -> str:
     """
     text = content.decode("utf-8", "replace")
     try:
-        cells = [extent for _, _, extent in code_cells(text)]
-    except (ValueError, IndexError, TypeError, RecursionError):
+        cells = [lines for _, lines in code_cells(decoded(text))]
+    except (ValueError, RecursionError):
         return text
     kept: list[str] = []
     end = 0
-    for first, last in cells:
+    for lines in cells:
+        first, last = lines[0].start, lines[-1].end
         # What is between cells becomes empty lines, so that lines keep their numbers.
         lines_between = text.count("\n", end, first)
         kept += ["\n" * lines_between, text[first:last]]
@@ -265,83 +270,47 @@ def _other_language(notebook: dict[str, object]) -> bool:
 # Where in the file
 
 
-def _value(text: str, index: int) -> tuple[object, Extent]:
-    """The JSON value behind some white space, and its extent."""
-    start = _skip(text, index)
-    value, end = JSONDecoder().raw_decode(text, start)
-    return value, (start, end)
+def _located(text: str, index: int, strict: bool = True) -> tuple[Literal, int]:
+    value, end = scanstring(text, index, strict)
+    literal = Literal(value)
+    literal.start, literal.end = index - 1, end
+    return literal, end
 
 
-def _skip(text: str, index: int) -> int:
-    found = SPACE.match(text, index)
-    return found.end() if found else index
+class _Locating(JSONDecoder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_string = _located
+        # that of C does not ask for `parse_string`
+        self.scan_once = py_make_scanner(self)
 
 
-def _elements(text: str, index: int) -> Iterator[Extent]:
-    """The extents of the elements of the array that starts at `index`."""
-    index = _skip(text, index + 1)
-    while text[index] != "]":
-        _, extent = _value(text, index)
-        yield extent
-        index = _behind_comma(text, extent)
+def decoded(text: str) -> Any:
+    """JSON as dictionaries and lists, of which all strings but keys are literals.
+
+    Raises:
+      ValueError: if it is none.
+    """
+    return _Locating().decode(text)
 
 
-def _behind_comma(text: str, extent: Extent) -> int:
-    """Where the next element begins behind one, or the array or object ends."""
-    _, end = extent
-    index = _skip(text, end)
-    if text[index] != ",":
-        return index
-    return _skip(text, index + 1)
-
-
-def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
-    """The keys of the object that starts at `index`, and the extents of their values."""
-    index = _skip(text, index + 1)
-    while text[index] != "}":
-        key, (_, end) = _value(text, index)
-        colon = _skip(text, end)
-        _, extent = _value(text, colon + 1)
-        yield str(key), extent
-        index = _behind_comma(text, extent)
-
-
-def string_extents(text: str, extent: Extent) -> list[Extent]:
-    """Where the letters of a source stand, which is a string or an array of strings."""
-    start, _ = extent
-    spans = [extent]
-    if text[start] == "[":
-        spans = list(_elements(text, start))
-    # without the quotes
-    return [(first + 1, last - 1) for first, last in spans]
-
-
-def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
-    """The cells with code: the number, from 1, the source, and where that stands.
+def code_cells(notebook: Any) -> Iterator[tuple[int, Lines]]:
+    """The cells with code: the number, from 1, and the source.
 
     Raises:
       UndecodableError: if the source of a cell is no text.
     """
-    whole = _members(text, _skip(text, 0))
-    extents = (extent for key, extent in whole if key == "cells")
-    cells = next(extents, None)
-    if cells is None:
-        return
-    first, _ = cells
-    for number, (start, _) in enumerate(_elements(text, first), 1):
-        members = dict(_members(text, start))
-        if not {"source", "cell_type"} <= {*members}:
-            continue
-        cell_type = json.loads(text[slice(*members["cell_type"])])
-        if cell_type != "code":
-            continue
-        source = json.loads(text[slice(*members["source"])])
-        # "source": "import jax", or "source": ["import jax\n", "import flax"]
-        lines = [source] if isinstance(source, str) else source
-        if not _are_texts(lines):
-            raise UndecodableError(f"cell {number} holds something else than text")
-        if source:
-            yield number, "".join(lines), members["source"]
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    for number, cell in enumerate(cells if isinstance(cells, list) else (), 1):
+        match cell:
+            # "source": "import jax", or "source": ["import jax\n", "import flax"]
+            case {"cell_type": "code", "source": source} if source:
+                lines: Any = [source] if isinstance(source, str) else source
+                if not _are_texts(lines):
+                    raise UndecodableError(
+                        f"cell {number} holds something else than text"
+                    )
+                yield number, lines
 
 
 def _are_texts(lines: object) -> bool:
@@ -353,12 +322,13 @@ def _are_texts(lines: object) -> bool:
 # What is Python
 
 
-def _cell(number: int, source: str, extent: Extent) -> Cell | None:
+def _cell(number: int, lines: Lines) -> Cell | None:
     """A cell, or None if there is no Python in it.
 
     Raises:
       UndecodableError: if there should be some.
     """
+    source = "".join(lines)
     header, body = "", source
     if MARKER.search(source) or PLACEHOLDER.search(source):
         raise UndecodableError(
@@ -391,14 +361,12 @@ def _cell(number: int, source: str, extent: Extent) -> Cell | None:
         if re.search(r"(?i)opt|\.target\b|apply_gradient", body):
             raise UndecodableError(f"cell {number} cannot be parsed as Python 3")
         return None
-    return Cell(number, source, extent, header, body, magics)
+    return Cell(number, lines, header, body, magics)
 
 
 def _parses(code: str) -> bool:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(code)
+        parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
+from posixpath import commonprefix
 from typing import NamedTuple
 
 from codemods.sources.modules import Layout
+from codemods.sources.parsing import parse
 from codemods.sources.relevance import (
     Graph,
     absolute,
@@ -278,9 +279,7 @@ def _names(text: str) -> Iterator[str]:
     if "import" not in text:
         return
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
@@ -310,22 +309,12 @@ def joined(package: str, name: str) -> str:
 def _folder_around(paths: Iterable[str]) -> PurePosixPath:
     """The innermost folder around some files."""
     folders = [PurePosixPath(path).parent.parts for path in paths]
-    return PurePosixPath(*_common(folders))
-
-
-def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The first steps that some paths have in common."""
-    shared = []
-    for steps in zip(*folders, strict=False):
-        if len({*steps}) > 1:
-            break
-        shared.append(steps[0])
-    return tuple(shared)
+    return PurePosixPath(*commonprefix(folders))
 
 
 def _relative(folder: PurePosixPath, target: PurePosixPath) -> str:
     """The relative name of a package for files of a folder."""
-    shared = len(_common([folder.parts, target.parent.parts]))
+    shared = len(commonprefix([folder.parts, target.parent.parts]))
     # one dot is the folder itself, each further one the folder above
     dots = "." * (len(folder.parts) - shared + 1)
     return dots + ".".join(target.parts[shared:])

@@ -7,9 +7,9 @@ import codecs
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 
 class HasCode(Protocol):
@@ -45,6 +45,9 @@ class Text:
     content: bytes
     encoding: str
     bom: bytes
+
+    places: ClassVar[Sequence[tuple[int, int]]] = ()
+    """No line stands elsewhere, as those of a notebook do."""
 
     @property
     def code(self) -> str:

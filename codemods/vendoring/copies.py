@@ -15,11 +15,11 @@ from codemods.removed.table import row_of
 from codemods.rewriting.checking import undefined_names
 from codemods.rules.removed import refused
 from codemods.sources.modules import Unit
-from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
+from codemods.sources.notebook import Notebook, read
 from codemods.sources.parsing import parse
-from codemods.sources.places import ModuleName, Places
+from codemods.sources.places import Places
 from codemods.sources.suppression import suppressions
-from codemods.sources.text import Text, UndecodableError, decode
+from codemods.sources.text import Text, UndecodableError
 from codemods.vendoring.account import Account, left_site
 from codemods.vendoring.packages import MODELS, NN, OPTIM, RemovedPackage
 from codemods.vendoring.pointing import Redirection, importing, pointed
@@ -35,7 +35,7 @@ class Copies:
       sources: the files, without those of copies.
       existing: where copies are, by path.
       places: from where files can import what.
-      users: the files that import a copy, or name it in a string: the copy, and its name there.
+      users: the files that import a copy, and its name there.
       back: these files when they are pointed back at the package; all lines keep their numbers.
     """
 
@@ -43,7 +43,7 @@ class Copies:
     sources: Sequence[Source]
     existing: Collection[str]
     places: Places
-    users: Mapping[str, tuple[str, ModuleName]]
+    users: Mapping[str, str]
     back: Mapping[str, Source]
 
     @property
@@ -123,7 +123,7 @@ class Copies:
           new: the files that need a copy and import none.
           places: where that is, for those that have a place for it.
         """
-        names = self._names(results, new, places)
+        names = self._names(new, places)
         if self.package is NN:
             needing = {*new, *self.users}
             results = [self._told(one, one.path in needing) for one in results]
@@ -155,53 +155,25 @@ class Copies:
             accounted.append(account.of(result, is_without_place))
         return accounted
 
-    def _names(
-        self,
-        results: Iterable[FileResult],
-        new: Collection[str],
-        places: Mapping[str, str],
-    ) -> dict[str, ModuleName]:
+    def _names(self, new: Collection[str], places: Mapping[str, str]) -> dict[str, str]:
         """The name of its copy in each file that needs one."""
-        names = {path: name for path, (_, name) in self.users.items()}
+        names = dict(self.users)
         for path in new:
             name = self.places.name(path, places[path]) if path in places else None
             if name is not None:
-                names[path] = name
-        return names | self._only_named(results, new, names)
-
-    def _only_named(
-        self,
-        results: Iterable[FileResult],
-        new: Iterable[str],
-        names: Mapping[str, ModuleName],
-    ) -> dict[str, ModuleName]:
-        """The files of the same programs that only have a name of the package in a string."""
-        full: dict[str, str] = {}
-        for path in sorted(names.keys() & set(new)):
-            full |= dict.fromkeys(self.places.together(path), names[path].full)
-        found: dict[str, ModuleName] = {}
-        for source, one in zip(self.sources, results, strict=True):
-            if one.path in names or one.path not in full:
-                continue
-            if not source.writable:
-                continue
-            # "flax.optim.Adam"
-            if any(name.encode() in one.after for name in self.package.names):
-                name = full[one.path]
-                found[one.path] = ModuleName(name, name)
-        return found
+                names[path] = name.said
+        return names
 
     def _pointed(
-        self, path: str, content: bytes, name: ModuleName
+        self, path: str, content: bytes, name: str
     ) -> tuple[bytes, Unit] | None:
         """A file with its imports pointed at a copy; None if the result is not valid."""
         unit = _unit(path, content)
         text = _read(path, content)
         assert unit is not None
         assert text is not None
-        old = self.package.names
         stays = spared(unit, self.package)
-        code = pointed(unit, Redirection(old, name.said, old, name.full, spared=stays))
+        code = pointed(unit, Redirection(self.package.names, name, spared=stays))
         try:
             new = Unit(path, code, parse(code), unit.places)
             after = text.encode(code)
@@ -261,7 +233,7 @@ def read_copies(
     codes = {path: unit.code for path, unit in units.items()}
     written = [source.path for source in sources if source.writable]
     places = Places(codes, (*others, *packages), written=written)
-    users: dict[str, tuple[str, ModuleName]] = {}
+    users: dict[str, str] = {}
     back: dict[str, Source] = {}
     for source in own:
         unit = units.get(source.path)
@@ -277,7 +249,7 @@ def read_copies(
             name, code = found
             text = _read(source.path, source.content)
             assert text is not None
-            users[source.path] = (copy, name)
+            users[source.path] = name
             back[source.path] = replace(source, content=text.encode(code))
     return Copies(package, own, existing, places, users, back)
 
@@ -290,30 +262,21 @@ def spared(unit: Unit, package: RemovedPackage) -> set[int]:
 
 def _pointed_back(
     unit: Unit, copy: str, places: Places, package: RemovedPackage
-) -> tuple[ModuleName, str] | None:
+) -> tuple[str, str] | None:
     """The name of a copy in a file, and the code when it is pointed back.
 
     None if the file does not refer to the copy.
     """
-    said = places.names_said(unit.path, copy)
     # `.legacy_optim` or `models.legacy_optim`
-    name = places.name(unit.path, copy)
-    full = name.full if name is not None else min(said, default="")
-    if not full:
-        return None
-    stays = spared(unit, package)
-    name_of = package.name
-    way = Redirection(said, name_of, [full], name_of, in_line=True, spared=stays)
+    said = places.names_said(unit.path, copy)
+    way = Redirection(said, package.name, in_line=True, spared=spared(unit, package))
     code = pointed(unit, way)
-    if code == unit.code:
-        return None
-    name_there = min(said, default=full)
-    return ModuleName(name_there, full), code
+    return None if code == unit.code else (min(said), code)
 
 
 def _read(path: str, content: bytes) -> Text | Notebook | None:
     try:
-        return read_notebook(content) if path.endswith(SUFFIX) else decode(content)
+        return read(path, content)
     except UndecodableError:
         return None
 
@@ -327,5 +290,4 @@ def _unit(path: str, content: bytes) -> Unit | None:
         tree = parse(text.code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    places = text.places if isinstance(text, Notebook) else ()
-    return Unit(path, text.code, tree, places)
+    return Unit(path, text.code, tree, text.places)

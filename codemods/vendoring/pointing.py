@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from codemods.inference.scopes import Scope
@@ -13,12 +13,11 @@ from codemods.sources.modules import Unit
 from codemods.sources.places import said
 from codemods.vendoring.module_names import Bindings, BoundModule, Statement
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
-from codemods.vendoring.strings import imported_by, names_in_strings, quoted_annotations
 
 
 @dataclass(frozen=True)
 class Redirection:
-    """From which names of a module to which: as a file imports it, and in full, as in strings.
+    """From which names of a module to which, as a file imports it.
 
     With `in_line` the lines keep their numbers: a new statement stands behind a semicolon. What
     begins on one of the lines `spared` stays.
@@ -26,8 +25,6 @@ class Redirection:
 
     old: Collection[str]
     new: str
-    old_full: Collection[str]
-    new_full: str
     in_line: bool = False
     spared: Collection[int] = ()
 
@@ -56,17 +53,10 @@ def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
             continue
         if any(bindings.within(alias.name) for alias in statement.names):
             yield statement
-    # importlib.import_module("flax.optim")
-    for node in unit.nodes:
-        if isinstance(node, ast.Call) and bindings.within(imported_by(node)):
-            yield node
 
 
 def pointed(unit: Unit, way: Redirection) -> str:
-    """The code of a file that is pointed at another module.
-
-    Its imports, dotted names, quoted annotations and names in strings are.
-    """
+    """The code of a file whose imports and dotted names are pointed at another module."""
     return _Pointing(unit, way).code()
 
 
@@ -109,14 +99,7 @@ class _Pointing:
             if self._is_touched(one.statement):
                 module = self.way.new + one.rest
                 self._exchange(one, import_of(module, one.name))
-        quoted = self._quoted_annotations()
-        scopes = {one.scope for one in self.bindings.uses if self._is_touched(one.node)}
-        self._point_dotted(scopes, quoted)
-        # importlib.import_module("flax.optim")
-        named = names_in_strings(self.unit, self.way.old_full, self.way.new_full)
-        for line, splice in named:
-            if line not in self.way.spared:
-                self.splices.append(splice)
+        self._point_dotted()
         for statement, change in self.changes.items():
             self._write(statement, change)
         return spliced(self.unit.code, self.splices)
@@ -156,27 +139,19 @@ class _Pointing:
 
     # Dotted names
 
-    def _point_dotted(
-        self, scopes: set[Scope | None], quoted: Sequence[Splice]
-    ) -> None:
+    def _point_dotted(self) -> None:
         """Replace names such as `flax.optim`, and the imports that bind `flax`."""
+        scopes: set[Scope | None] = set()
         for use in self.bindings.uses:
             if self._is_touched(use.node):
+                scopes.add(use.scope)
                 start, end = extent(self.unit, use.node)
                 self.splices.append((start, end, self.local))
-        self.splices += quoted
-        if quoted:
-            scopes = scopes.union(one.scope for one in self._bound_at_top())
         bound: dict[Scope | None, list[BoundModule]] = defaultdict(list)
         for one in self.bindings.packages_bound:
             bound[one.scope].append(one)
         for scope, found in bound.items():
             self._import_for(found, is_used=scope in scopes)
-
-    def _bound_at_top(self) -> list[BoundModule]:
-        """The packages that are bound at the top level of the file."""
-        packages = self.bindings.packages_bound
-        return [one for one in packages if one.scope and not one.scope.parent]
 
     def _import_for(self, bound: list[BoundModule], is_used: bool) -> None:
         """Import the module where a scope has a package around it.
@@ -219,34 +194,14 @@ class _Pointing:
 
     def _still_read(self, one: BoundModule) -> bool:
         """Whether a name is read otherwise than in the dotted name of the module."""
-        missing = re.escape(".".join(one.missing))
-        other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{missing}(?!\w))")
         # optimizer: "flax.core.FrozenDict"
-        quoted = (self.unit.source(node) for node in quoted_annotations(self.unit))
-        if any(map(other.search, quoted)):
+        word = re.compile(rf"(?<![\w.]){one.name}(?!\w)")
+        if any(map(word.search, _quoted_annotations(self.unit))):
             return True
         uses = (use.node for use in self.bindings.uses)
         pointed_uses = {id(_root(node)) for node in uses if self._is_touched(node)}
         reads = self.bindings.loads(one.name, one.scope)
         return any(id(node) not in pointed_uses for node in reads)
-
-    def _quoted_annotations(self) -> list[Splice]:
-        """The new texts of quoted annotations that name the module."""
-        ways = {(one.name, *one.missing) for one in self._bound_at_top()}
-        if not ways:
-            return []
-        # optimizer: "flax.optim.Optimizer"
-        dotted = map(".".join, sorted(ways))
-        names = "|".join(map(re.escape, dotted))
-        word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)")
-        found: list[Splice] = []
-        for node in quoted_annotations(self.unit):
-            if not self._is_touched(node):
-                continue
-            start, end = extent(self.unit, node)
-            matches = word.finditer(self.unit.code, start, end)
-            found += [(*match.span(), self.local) for match in matches]
-        return found
 
     def _write(self, statement: Statement, change: _Change) -> None:
         unit, in_line = self.unit, self.way.in_line
@@ -260,6 +215,17 @@ class _Pointing:
             self.splices.append((start, end, new.pop(0)))
         if new:
             self.splices.append(behind(unit, statement, new, in_line))
+
+
+def _quoted_annotations(unit: Unit) -> Iterator[str]:
+    """The texts of the strings that are annotations, or parts of them."""
+    for node in unit.nodes:
+        # optimizer: "optim.Optimizer", def create() -> "optim.Optimizer"
+        for name in ("annotation", "returns"):
+            annotation = getattr(node, name, None)
+            for part in ast.walk(annotation) if annotation is not None else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.value
 
 
 def _root(node: ast.expr) -> ast.expr:

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from optim2optax.extras import command_to_install
-from optim2optax.wording import printable
+from optim2optax.wording import command_to_install, printable
 
 Format = Literal["msgpack", "orbax"]
 

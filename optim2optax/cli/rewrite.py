@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codemods.model import (
-    EmittedOptimizer,
-    FileResult,
-    Progress,
-    WorkerError,
-)
+from codemods.model import EmittedOptimizer, FileResult, Progress
 from codemods.sources.parsing import uncollected
 from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
@@ -27,7 +22,6 @@ from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.cli.verbose import Log
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
-from optim2optax.engines import Prove
 from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
     Found,
@@ -42,10 +36,12 @@ from optim2optax.project import (
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import (
     Context,
+    Prove,
     rewrite_content,
     rewrite_files,
 )
 from optim2optax.wording import counted
+from optim2optax.workers import WorkerError
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case

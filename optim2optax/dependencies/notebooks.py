@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from codemods.sources.notebook import code_cells, string_extents
+from codemods.sources.notebook import Lines, code_cells, decoded
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
@@ -30,20 +30,13 @@ def read(text: str, path: str) -> Declarations:
     """What a notebook installs. Raises UnreadableError."""
     del path
     try:
-        json.loads(text)
-        sources = [extent for _, _, extent in code_cells(text)]
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+        sources = [lines for _, lines in code_cells(decoded(text))]
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"cannot be read as a notebook: {error}", 1) from error
     sections: list[Section] = []
     problems: list[Finding] = []
-    for extent in sources:
-        cell = _Cell(text, extent)
+    for lines in sources:
+        cell = _Cell(text, lines)
         for start, end in _commands(cell.source):
             for section, unread in installs(cell.source, start, end):
                 sections.append(cell.placed(section))
@@ -64,10 +57,11 @@ def _commands(source: str) -> list[Span]:
 class _Cell:
     """The source of a cell, and where each character of it stands in the file."""
 
-    def __init__(self, text: str, extent: Span) -> None:
+    def __init__(self, text: str, lines: Lines) -> None:
         letters: list[re.Match[str]] = []
-        for inner in string_extents(text, extent):
-            letters += LETTER.finditer(text, *inner)
+        for line in lines:
+            # without the quotes
+            letters += LETTER.finditer(text, line.start + 1, line.end - 1)
         # one character of the source may be several of JSON: \n, \u00e4
         self.source = "".join(map(_read, letters))
         self.starts = [found.start() for found in letters]

@@ -2,8 +2,8 @@
 
 from importlib.util import find_spec
 
-from optim2optax.extras import command_to_install
 from optim2optax.parity.recording.observing import observe
+from optim2optax.wording import command_to_install
 
 __all__ = ["observe", "what_is_missing"]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-
-from optim2optax.project.temporary import remove_leftovers, temporary_beside
 
 
 @contextmanager
@@ -24,7 +23,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     mode = _mode(path)
-    remove_leftovers([str(path)])
     handle, name = temporary_beside(str(path))
     try:
         with os.fdopen(handle, "wb") as file:
@@ -36,6 +34,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def temporary_beside(location: str) -> tuple[int, str]:
+    """Make a hidden file beside another one, and open it. Gives the descriptor and the path."""
+    folder, name = os.path.split(location)
+    return tempfile.mkstemp(prefix=f".{name}.optim2optax-", suffix=".tmp", dir=folder)
 
 
 def _mode(path: Path) -> int:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from optim2optax.project.temporary import remove_leftovers, temporary_beside
+from optim2optax.project.replacing import temporary_beside
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,6 @@ def write_files(changes: Sequence[FileChange]) -> dict[str, str]:
     staged: dict[str, str] = {}
     problems: dict[str, str] = {}
     changes = sorted(changes, key=lambda change: change.before is not None)
-    remove_leftovers(change.location for change in changes)
     folders = list(_made_folders(changes))
     try:
         for change in changes:

@@ -67,10 +67,7 @@ def _changed(report: Report, done: str) -> Iterator[str]:
     for result in report.changed:
         if result.kind == "edited":
             path = click.style(printable(result.path), bold=True)
-            if result.sites:
-                yield f"{path}: {_edited(report, result, done)}"
-            else:
-                yield f"{path}: {would_be}pointed at the copy by its name"
+            yield f"{path}: {_edited(report, result, done)}"
     # of a copy of flax.optim, which has 14 files
     for folder, names in _new_files(report).items():
         title = click.style(folder, bold=True)

@@ -84,8 +84,7 @@ def _migrated_with_copy(
     """Migrate a project as if it had no copy of one package."""
     # a copy may be among the files of the run, or elsewhere in the project
     written = [source for source in sources if source.writable]
-    own = copies_among(written, content)
-    existing = {copy.path for copy in own}
+    existing = copies_among(written, content)
     existing |= copies_near(root, _folders(root, sources, content), content)
     if not existing and not vendoring.wanted:
         return migrate(sources)
@@ -113,11 +112,6 @@ def _migrated_with_copy(
         }
     finished = copies.pointed_at(results, new, places) if existing or new else results
     by_path = {result.path: result for result in finished}
-    for copy in own:
-        # what needed a copy may have been migrated now
-        unneeded = copy.if_unneeded(finished, root, files)
-        if unneeded is not None:
-            by_path[unneeded.path] = unneeded
     kept = [
         by_path.get(source.path)
         or FileResult(source.path, source.content, source.content)

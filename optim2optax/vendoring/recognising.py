@@ -4,87 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 
-from codemods.messages import text_of
-from codemods.model import FileResult, Site, Source
-from optim2optax.project import (
-    Found,
-    Patterns,
-    Root,
-    UnreadableError,
-    find_files,
-    read_file,
-    upwards,
-)
+from codemods.model import Source
+from optim2optax.project import Found, Root, upwards
 from optim2optax.vendoring.content import Content
 
 INIT = "__init__.py"
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A copy whose files are all among those of a run: the path of its folder, and the files.
-
-    `package` is the name of what it is of.
-    """
-
-    path: str
-    files: tuple[Source, ...]
-    package: str
-
-    def if_unneeded(
-        self, results: Iterable[FileResult], root: Root, files: Iterable[Found]
-    ) -> FileResult | None:
-        """The result that says so if no file of the project names it."""
-        name = self.path.rpartition("/")[2].encode()
-        # import legacy_flax_optim, or its name in a text: either is a reason to stay
-        if any(name in result.after for result in results):
-            return None
-        if any(name in text for text in _others(root.folder, files)):
-            return None
-        [init] = [one for one in self.files if one.path.endswith(f"/{INIT}")]
-        return FileResult(
-            init.path, init.content, init.content, (self._unneeded(init),)
-        )
-
-    def _unneeded(self, source: Source) -> Site:
-        from codemods.rules import reasons
-
-        reason = reasons.unneeded_copy(
-            f"Nothing needs this copy of `{self.package}` any more.",
-            "Delete its folder.",
-        )
-        line = source.content.decode("utf-8", "replace").splitlines()[0]
-        return Site(
-            reason.code,
-            1,
-            1,
-            1,
-            len(line) + 1,
-            "unresolved",
-            "proven",
-            text_of(reason.reason),
-            line,
-            remedy=text_of(reason.remedy),
-        )
-
-
-def copies_among(sources: Sequence[Source], content: Content) -> list[Copy]:
-    """The copies among the files of a run."""
-    copies: list[Copy] = []
+def copies_among(sources: Iterable[Source], content: Content) -> set[str]:
+    """The paths of the copies among some files."""
+    folders: set[str] = set()
     for source in sources:
-        if _begins_copy(source, content):
-            # the package has no folders in it
-            folder = _folder(source)
-            files = [other for other in sources if _folder(other) == folder]
-            copies.append(Copy(folder, tuple(files), content.package.name))
-    return copies
-
-
-def _folder(source: Source) -> str:
-    return source.path.rpartition("/")[0]
+        folder, _, name = source.path.rpartition("/")
+        if folder and name == INIT and content.origin_of(source.content) == INIT:
+            folders.add(folder)
+    return folders
 
 
 def copies_near(root: Root, folders: Collection[str], content: Content) -> set[str]:
@@ -120,17 +56,3 @@ def _is_copy(folder: str, content: Content) -> bool:
             return content.origin_of(file.read()) == INIT
     except OSError:
         return False
-
-
-def _begins_copy(source: Source, content: Content) -> bool:
-    is_init = source.path.endswith(f"/{INIT}")
-    return is_init and content.origin_of(source.content) == INIT
-
-
-def _others(root: str, files: Iterable[Found]) -> Iterator[bytes]:
-    """The contents of the project's files that are not among those of a run."""
-    known = {file.location for file in files}
-    for file in find_files([root], Patterns(root, ())):
-        if file.location not in known:
-            with contextlib.suppress(UnreadableError):
-                yield read_file(file)

@@ -13,7 +13,7 @@ import optax
 import pytest
 
 from optim2optax import Options, api, compare, rewrite
-from optim2optax.extras import command_to_install
+from optim2optax.wording import command_to_install
 from tests.optim2optax.folders import notebook
 from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN

@@ -86,7 +86,8 @@ LAID_OUT = """
   )
 == a comment behind the only one, on the line of the call
 - optimizer = optim.Adam(1e-3).create(params,  # of the model
-+ optimizer = train_state.TrainState.create(apply_fn=None, params=params,  # of the model
++ optimizer = train_state.TrainState.create(apply_fn=None,
++     params=params,  # of the model
 +     tx=optax.adam(1e-3),
       )
 == comments on lines of their own
@@ -121,7 +122,7 @@ LAID_OUT = """
 + )
 + opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
 + optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(
-+     grads=grads,  # clipped
++     grads=grads  # clipped
 +     )
 """
 IMPORTS = "from flax import optim\n\n"

@@ -428,17 +428,6 @@ def test_an_added_argument_is_laid_out_as_the_others(before: str, after: str) ->
     assert converted(f"optim.Momentum{before}") == f"optax.sgd{after}"
 
 
-def test_keeps_a_comment_where_there_are_no_arguments() -> None:
-    before = """optim.GradientDescent(
-    # the rate comes with each step
-)"""
-    after = """optax.inject_hyperparams(optax.sgd)(
-    # the rate comes with each step
-    learning_rate=0.0
-)"""
-    assert converted(before, inject=True) == after
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SIMPLE)
 def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:

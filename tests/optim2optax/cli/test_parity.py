@@ -14,8 +14,8 @@ import jax
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.extras import command_to_install
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
+from optim2optax.wording import command_to_install
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.folders import notebook
 from tests.optim2optax.processes import Done, environment, run_python

@@ -230,24 +230,6 @@ def test_forms(project: Path, run: Run) -> None:
     assert "optax.chain(" in run("rewrite", "--diff", "--form", "chain", ".").stdout
 
 
-def test_the_number_of_jobs_changes_nothing(project: Path, run: Run) -> None:
-    """With enough files for the work to be shared out."""
-    write(
-        project,
-        **{f"train_{number}": LEGACY for number in range(18)},
-        other=UNRESOLVABLE,
-        broken=UNPARSABLE,
-    )
-    alone = run("rewrite", "--diff", "--jobs", "1", ".")
-    shared = run("rewrite", "--diff", "--jobs", "3", ".")
-    assert alone.stdout.count("optax.sgd") == 18
-    assert (shared.stdout, shared.stderr, shared.exit_code) == (
-        alone.stdout,
-        alone.stderr,
-        alone.exit_code,
-    )
-
-
 @pytest.mark.parametrize("current", [".", "src", "src/pkg", ".."])
 def test_the_current_folder_changes_nothing(
     project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, current: str

@@ -131,9 +131,13 @@ def test_a_full_disk(project: Path) -> None:
 
 def test_a_worker_process_that_dies(project: Path) -> None:
     """The run ends with 2, says why in one line, and has written nothing."""
-    names = [f"train_{number}.py" for number in range(24)]
-    for name in names:
-        (project / name).write_text(LEGACY)
+    files = [
+        project / f"{part}/train_{number}.py" for part in "ab" for number in range(16)
+    ]
+    for part in "ab":
+        (project / part / ".git").mkdir(parents=True)
+    for file in files:
+        file.write_text(LEGACY)
     # It dies as soon as it imports the engine, as if for want of memory.
     site = project.parent / "site"
     site.mkdir()
@@ -148,7 +152,7 @@ def test_a_worker_process_that_dies(project: Path) -> None:
     assert done.returncode == 2
     assert "a worker process died" in done.stderr
     assert "Traceback" not in done.stderr
-    assert {(project / name).read_text() for name in names} == {LEGACY}
+    assert {file.read_text() for file in files} == {LEGACY}
 
 
 def reading(*command: str) -> subprocess.Popen[str]:

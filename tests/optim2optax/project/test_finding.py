@@ -27,35 +27,33 @@ def found(*arguments: str, exclude: Sequence[str] = ()) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *words(
-            "notes.txt a.pyc a.pyi .venv/a.py deep/node_modules/a.py "
-            ".git/hooks/a.py build/lib/a.py"
-        )
-    ],
-)
-def test_a_walk_leaves_out(project: Path, name: str) -> None:
-    make_files(project, name, "a.py")
-    assert found() == ["a.py"]
+FOUND = {
+    "no code": ("a.py notes.txt a.pyc a.pyi build/lib/a.py deep/node_modules/a.py .git/hooks/a.py .venv/a.py", {}, ".", "", "a.py"),
+    "nested files: the inner one wins, and ! takes back": (
+        "a.py generated/b.py keep/generated.py keep/scratch_1.py sub/scratch_2.py sub/c.py",
+        {"": "# a comment\n/generated/\nscratch_*.py\n!\n", "keep/": "!scratch_1.py\n", "sub/": "/c.py\n"},
+        ".", "", "a.py keep/generated.py keep/scratch_1.py",
+    ),
+    "a .gitignore above, in a repository": ("src/a.py src/b.py .git/HEAD", {"": "b.py\n"}, "src", "", "src/a.py"),
+    "a folder that is named": ("build/demo/a.py .git/HEAD", {"": "build/\n"}, "build/demo", "", "build/demo/a.py"),
+    "files that are named": ("script build/a.py", {"": "script\n"}, "script build/a.py", "", "build/a.py script"),
+    "excluded below": ("a.py legacy/b.py deep/legacy/c.py deep/d.py", {}, ".", "/legacy/ d.py", "a.py deep/legacy/c.py"),
+    "an excluded file": ("a.py legacy/b.py", {}, "a.py legacy/b.py", "legacy", "a.py"),
+    "an excluded folder": ("a.py deep/d.py", {}, "a.py deep", "deep", "a.py"),
+    "each file once": ("b.py a/c.py", {}, "b.py . ./a/../b.py a", "", "a/c.py b.py"),
+    "in the same order": ("b.py a/c.py", {}, "a b.py", "", "a/c.py b.py"),
+}  # fmt: skip
 
 
-def test_gitignore(project: Path) -> None:
-    """Nested files hold below their folder, the inner one wins over the outer, and `!` takes back."""
-    make_files(
-        project,
-        "a.py",
-        "generated/b.py",
-        "keep/generated.py",
-        "keep/scratch_1.py",
-        "sub/scratch_2.py",
-        "sub/c.py",
-    )
-    (project / ".gitignore").write_text("# a comment\n/generated/\nscratch_*.py\n!\n")
-    (project / "keep/.gitignore").write_text("!scratch_1.py\n")
-    (project / "sub/.gitignore").write_text("/c.py\n")
-    assert found() == ["a.py", "keep/generated.py", "keep/scratch_1.py"]
+@pytest.mark.parametrize("case", FOUND.values(), ids=FOUND)
+def test_what_a_run_is_about(
+    project: Path, case: tuple[str, dict[str, str], str, str, str]
+) -> None:
+    names, ignored, arguments, exclude, expected = case
+    make_files(project, *words(names))
+    for folder, text in ignored.items():
+        (project / folder / ".gitignore").write_text(text)
+    assert found(*words(arguments), exclude=words(exclude)) == [*words(expected)]
 
 
 def test_gitignore_says_what_git_says(project: Path) -> None:
@@ -75,40 +73,6 @@ def test_gitignore_says_what_git_says(project: Path) -> None:
         capture_output=True,
     )
     assert found() == sorted(listed.stdout.decode().split("\0")[:-1])
-
-
-def test_gitignore_above_the_folder_holds_inside_a_repository(project: Path) -> None:
-    make_files(project, "src/a.py", "src/b.py", ".git/HEAD")
-    (project / ".gitignore").write_text("b.py\n")
-    assert found("src") == ["src/a.py"]
-
-
-def test_a_folder_that_is_named_is_walked_though_ignored(project: Path) -> None:
-    make_files(project, "build/demo/a.py", ".git/HEAD")
-    (project / ".gitignore").write_text("build/\n")
-    assert found("build/demo") == ["build/demo/a.py"]
-
-
-def test_exclude(project: Path) -> None:
-    make_files(project, "a.py", "legacy/b.py", "deep/legacy/c.py", "deep/d.py")
-    assert found(exclude=["/legacy/", "d.py"]) == ["a.py", "deep/legacy/c.py"]
-    assert found("a.py", "legacy/b.py", exclude=["legacy"]) == ["a.py"]
-    assert found("a.py", "deep", exclude=["deep"]) == ["a.py"]
-
-
-def test_a_named_file_is_taken_whatever_its_name_and_gitignore(project: Path) -> None:
-    make_files(project, "script", "build/a.py")
-    (project / ".gitignore").write_text("script\n")
-    assert found("script", "build/a.py") == ["build/a.py", "script"]
-
-
-def test_each_file_once_and_in_the_same_order(project: Path) -> None:
-    make_files(project, "b.py", "a/c.py")
-    assert (
-        found("b.py", ".", "./a/../b.py", "a")
-        == ["a/c.py", "b.py"]
-        == found("a", str(project), "b.py")
-    )
 
 
 def test_links_out_of_the_folder_are_not_followed(project: Path) -> None:

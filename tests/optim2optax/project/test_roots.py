@@ -42,25 +42,24 @@ def test_modules_are_named_from_the_root_on(
     assert paths(one) == ["src/pkg/a.py"]
 
 
-def test_modules_without_a_root_are_named_from_the_folder_on_that_was_named(
-    project: Path,
+@pytest.mark.parametrize(
+    ("files", "named", "expected"),
+    [
+        ("x/a.py x/y/b.py", "x", "a.py y/b.py"),
+        ("x/a.py x/y/b.py", "x/y x", "a.py y/b.py"),
+        ("x/a.py x/y/b.py", "x/y", "b.py"),
+        ("x/a.py x/y/b.py", "x/a.py x/y", "a.py y/b.py"),
+        ("x/pkg/a.py x/pkg/b.py", "x", "pkg/a.py pkg/b.py"),
+        ("pkg/__init__.py pkg/in/__init__.py pkg/in/a.py", "pkg/in/a.py", "pkg/in/a.py"),
+        ("pkg/__init__.py pkg/in/a.py", "pkg", "pkg/__init__.py pkg/in/a.py"),
+    ],
+)  # fmt: skip
+def test_modules_without_a_root_are_named_from_what_was_named_on(
+    project: Path, files: str, named: str, expected: str
 ) -> None:
-    make_files(project, "x/a.py", "x/y/b.py")
-    assert paths("x") == ["a.py", "y/b.py"]
-    assert paths("x/y", "x") == ["a.py", "y/b.py"]
-    assert paths("x/y") == ["b.py"]
-    assert paths("x/a.py", "x/y") == ["a.py", "y/b.py"]
-
-
-def test_a_single_package_below_what_was_named_keeps_its_name(project: Path) -> None:
-    make_files(project, "x/pkg/a.py", "x/pkg/b.py")
-    assert paths("x") == ["pkg/a.py", "pkg/b.py"]
-
-
-@pytest.mark.parametrize("named", ["pkg", "pkg/inner", "pkg/inner/a.py"])
-def test_a_package_that_was_named_keeps_its_name(project: Path, named: str) -> None:
-    make_files(project, "pkg/__init__.py", "pkg/inner/__init__.py", "pkg/inner/a.py")
-    assert "pkg/inner/a.py" in paths(named)
+    """Or from the folder around the outermost package."""
+    make_files(project, *files.split())
+    assert paths(*named.split()) == expected.split()
 
 
 NO_PACKAGES: Mapping[str, Mapping[str, str]] = {

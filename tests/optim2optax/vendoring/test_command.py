@@ -150,15 +150,10 @@ def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
     (project / "kit").mkdir()
     (project / "kit" / "__init__.py").write_text("")
     (project / "kit" / "make.py").write_text(UNRESOLVABLE)
-    named = 'import logging\n\nLOG = logging.getLogger("{}")\n'
-    (project / "kit" / "names.py").write_text(named.format("flax.optim"))
     (project / "train.py").write_text(
-        "from kit import make, names\n\n\ndef step(o, g):\n    return make.create_optimizer('Adam', o)\n"
+        "from kit import make\n\n\ndef step(o, g):\n    return make.create_optimizer('Adam', o)\n"
     )
-    result = run("rewrite", "--vendor", ".")
-    assert "kit/names.py: pointed at the copy by its name\n" in result.stdout
-    pointed = (project / "kit" / "names.py").read_text()
-    assert pointed == named.format(f"kit.{NAME}")
+    run("rewrite", "--vendor", ".")
     before = read_files(project)
     assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith(
         "3 vendored, 0 unresolved\n"
@@ -169,25 +164,11 @@ def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
 def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> None:
     (vendored / "stays.py").write_text(DECIDED)
     result = run("rewrite", ".")
-    assert result.exit_code == 1
-    told = f"{NAME}/__init__.py:1:1: FO929 Nothing needs this copy of `flax.optim` any more."
-    assert told in result.stdout
+    assert result.exit_code == 0
     assert NAME not in (vendored / "stays.py").read_text()
     before = read_files(vendored)
-    assert told in run("rewrite", ".").stdout
-    assert read_files(vendored) == before
-    shutil.rmtree(vendored / NAME)
     assert run("rewrite", ".").exit_code == 0
-
-
-def test_a_copy_that_other_files_need_is_needed(vendored: Path, run: Run) -> None:
-    (vendored / "pyproject.toml").write_text("")
-    (vendored / "stays.py").write_text(DECIDED)
-    (vendored / "more").mkdir()
-    (vendored / "more" / "other.py").write_text(POINTED)
-    assert run("rewrite", "stays.py", NAME).exit_code == 0
-    assert (vendored / NAME / "__init__.py").exists()
-    assert NAME not in (vendored / "stays.py").read_text()
+    assert read_files(vendored) == before
 
 
 def test_where_it_is_wanted(project: Path, run: Run) -> None:
@@ -389,7 +370,7 @@ def test_parity_records_a_copy_on_either_side(
             "getattr(optim, name, None)(learning_rate=0.1)", "optim.Adam(0.1)"
         )
     )
-    assert "FO929" in run("rewrite", ".").output
+    run("rewrite", ".")
     shutil.rmtree(modern / "legacy_flax_optim")
     assert (
         compare_command(("python", "train.py"), str(copy), modern).verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,17 +176,6 @@ def test_both_copies(project: Path, run: Run) -> None:
     assert (
         "2 files: 0 rewritten, 0 suppressed, 4 vendored" in run("rewrite", ".").stdout
     )
-
-
-def test_nothing_needs_it_any_more(project: Path, run: Run) -> None:
-    (project / "models.py").write_text(MODEL)
-    run("rewrite", "--vendor", ".")
-    (project / "models.py").write_text(LINEN)
-    result = run("rewrite", ".")
-    assert result.exit_code == 1
-    assert "FO929 Nothing needs this copy of `flax.nn` any more." in result.stdout
-    shutil.rmtree(project / NAME)
-    assert run("rewrite", ".").exit_code == 0
 
 
 def test_it_is_told_once(project: Path, run: Run) -> None:
