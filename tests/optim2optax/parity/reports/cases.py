@@ -38,7 +38,6 @@ APART = replace(
         float("nan"),
         None,
         "decay",
-        "the weight decay is missing",
     ),
 )
 VACUOUS = replace(
