@@ -71,13 +71,13 @@ def _details(case: Case) -> str:
     if reason:
         parts.append(f"{_block(reason)}\n")
     sources = (
-        ("Before", case.before),
-        ("After", case.after),
-        ("To repeat it", case.reproduction),
+        ("Before", case.before, "python"),
+        ("After", case.after, "python"),
+        ("To repeat it", case.reproduction, "shell"),
     )
-    for title, source in sources:
+    for title, source, language in sources:
         if source:
-            parts.append(f"{title}:\n\n{_block(source, 'python')}\n")
+            parts.append(f"{title}:\n\n{_block(source, language)}\n")
     body = "\n".join(parts)
     summary = f"{escaped(case.name)}: {case.outcome.words}"
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n\n"

@@ -360,25 +360,3 @@ SCHEDULED = """
 def test_every_way_to_hand_a_rate_over_keeps_its_verdict(now: Now) -> None:
     found = now(SCHEDULED, {"momentum=0.9": "momentum=0.9, nesterov=False"})
     assert [outcome in SAME for outcome in outcomes(found)] == [True, True]
-
-
-def test_a_reproduction_has_the_functions_of_both_sides(
-    now: Now, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program = """
-        from flax import optim
-
-        def is_chosen(path, _):
-            return "kernel" in path
-
-        def create(params, lr):
-            chosen = optim.ModelParamTraversal(is_chosen)
-            return optim.MultiOptimizer((chosen, optim.Momentum(lr))).create(params)
-        """
-    [found] = now(program, {'return "kernel" in path': 'return "bias" in path'})
-    case = optimizer_case("case", found, 12, 0)
-    assert case.outcome is Verdict.DIFFERENT
-    exec(
-        compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
-    )
-    assert capsys.readouterr().out.startswith("different")
