@@ -64,7 +64,9 @@ def parse(text: str, path: str) -> Declarations:
     if command:
         told = tuple(not_edited.requirements(text))
         return Declarations(told=told, command=command)
-    module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
+    kind = format_of(path)
+    name = "not_edited" if kind in ("commands", "notebooks") else kind
+    module = importlib.import_module(f"optim2optax.dependencies.{name}")
     declares: Declarations = module.read(text, path)
     return declares
 
