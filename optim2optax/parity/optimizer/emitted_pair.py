@@ -27,8 +27,7 @@ from optim2optax.parity.optimizer.coverage import (
 )
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
 from optim2optax.parity.optimizer.probe import probe_params
-from optim2optax.parity.optimizer.probed import compare_probed
-from optim2optax.parity.optimizer.same_function import replay
+from optim2optax.parity.optimizer.same_function import Pair, compare_probed
 from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart
 from optim2optax.parity.optimizer.variants import variants
 
@@ -122,7 +121,7 @@ def with_link(
     first = comparison.first_difference
     if first is None or first.link is not None:
         return comparison
-    old, new = evaluate(emitted)
+    pair = Pair(*evaluate(emitted))
     random = np.random.default_rng(seed)
     # Few and small leaves suffice to see a link.
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
@@ -139,7 +138,7 @@ def with_link(
 
     def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
         gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-        start, before, after = replay(old, new, params, gradients, rates)
+        start, before, after = pair.replay(params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
     named = replace(first, link=_link(movements))

@@ -74,6 +74,11 @@ def test_rounding_is_told_from_a_mistake(factor: float, verdict: Verdict) -> Non
     assert comparison.verdict is verdict, comparison
 
 
+def test_zeros_of_two_signs_differ_in_a_bit() -> None:
+    before, after = (walk(bias=np.array([zero])) for zero in (0.0, -0.0))
+    assert verdict(before, after) is Verdict.EQUIVALENT
+
+
 def test_the_first_difference_is_named() -> None:
     wrong = trajectory(
         kernel=lambda values: put(9, (0, 0), 7.0)(put(4, (2, 1), 5.0)(values)),

@@ -15,8 +15,10 @@ import pytest
 from optim2optax.legacy import legacy_flax, legacy_optim
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
-from optim2optax.parity.optimizer.probed import compare_probed
-from optim2optax.parity.optimizer.same_function import compare_transformations
+from optim2optax.parity.optimizer.same_function import (
+    compare_probed,
+    compare_transformations,
+)
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
