@@ -265,29 +265,6 @@ def test_another_optimizer_that_divides_by_zero() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rate", "expected"), [("0.1", Verdict.EQUIVALENT), ("0.101", Verdict.DIFFERENT)]
-)
-def test_groups_by_paths_that_the_program_alone_has(
-    rate: str, expected: Verdict
-) -> None:
-    """A predicate that fits no leaf of the probe would compare nothing."""
-    [found, *_] = emitted("""
-        from flax import optim
-
-        def create(params):
-            body = optim.ModelParamTraversal(lambda path, _: path.startswith("/encoder/layers"))
-            head = optim.ModelParamTraversal(lambda path, _: "readout" in path)
-            return optim.MultiOptimizer((body, optim.Momentum(0.2)), (head, optim.Adam(0.1))).create(params)
-        """)
-    assert found.name == "MultiOptimizer"
-    other = replace(
-        found,
-        optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})"),
-    )
-    assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
-
-
 PREDICATES = {
     "leaves": ('p.endswith("rate")', 'p.endswith("weights")'),
     "layers of one parent": ('p.startswith("/enc/a/")', 'p.startswith("/enc/b/")'),
