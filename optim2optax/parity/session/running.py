@@ -74,6 +74,7 @@ def run(
             if is_kept and isinstance(task, ScenarioTask):
                 # The comparison does not have the values.
                 baselines[case.name] = task.baseline()
+        _show("")
         report = Report(tuple(sorted(cases, key=urgency)), environment(request.seed))
         # That is process 0 among those of `jax.distributed`, or the only one.
         if jax.process_index() != 0:
@@ -83,6 +84,12 @@ def run(
     for reason in errors:
         click.echo(f"error: {reason}", err=True)
     return FAILED if errors else report.exit_code
+
+
+def _show(progress: str) -> None:
+    """On a terminal, a line that is written over."""
+    if sys.stderr.isatty():
+        click.echo(f"{progress:30}\r", nl=False, err=True)
 
 
 def _nothing_compared(request: Request, expression: str | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -164,22 +165,29 @@ def selecting(expression: str | None) -> Selects:
     Raises:
         SyntaxError: if it is no such expression.
     """
+    if not expression:
+        return lambda _: True
 
     def selects(text: str) -> bool:
         def is_in(word: re.Match[str]) -> str:
-            is_operator = word[0] in ("and", "or", "not")
+            is_operator = word[0] in OPERATORS
             return word[0] if is_operator else str(word[0].lower() in text.lower())
 
         # Only True, False, operators and parentheses are left.
-        return bool(eval(WORD.sub(is_in, expression or "True")))
+        return bool(eval(WORD.sub(is_in, expression)))
 
-    if expression:
-        selects("")
-        return selects
-    return lambda _: True
+    def is_any(word: re.Match[str]) -> str:
+        return word[0] if word[0] in OPERATORS else "True"
+
+    pattern = ast.parse(WORD.sub(is_any, expression), mode="eval")
+    # Adam (Momentum)
+    if any(isinstance(node, ast.Call) for node in ast.walk(pattern)):
+        raise SyntaxError("invalid syntax")
+    return selects
 
 
 WORD = re.compile(r"[^\s()]+")
+OPERATORS = ("and", "or", "not")
 
 
 def _words(text: str) -> list[str]:

@@ -420,6 +420,7 @@ WRONG = {
     "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
     "a filter that is none": (["-k", "Adam or", "."], "-k 'Adam or': invalid syntax"),
+    "a filter that calls": (["-k", "Adam (Momentum)", "."], "-k 'Adam (Momentum)': invalid syntax"),
 }  # fmt: skip
 
 
