@@ -52,6 +52,7 @@ class DeclaredRequirement:
       syntax: how the versions are written.
       whole_range: whether a solution must be right for each admitted version. Tools that lock
         demand that for the Python of a project.
+      bare: whether it has no quotes where `>` has another meaning, and gets them with a version.
       is_hashed: whether it has hashes, which are those of one version.
     """
 
@@ -63,6 +64,7 @@ class DeclaredRequirement:
     extras: tuple[str, Span] | None = None
     syntax: Syntax = "pep440"
     whole_range: bool = False
+    bare: bool = False
     is_hashed: bool = False
 
 
@@ -94,6 +96,7 @@ class Declarations:
       sections: its requirements.
       problems: the findings of reading it.
       includes: the paths of the files that it includes.
+      written: turns a text into how it is written in the file.
       told: the requirements of a file that is not edited.
       command: the command that makes a lock file; empty for any other file.
       is_whole: whether what is told is all that the code needs.
@@ -102,6 +105,7 @@ class Declarations:
     sections: tuple[Section, ...] = ()
     problems: tuple[Finding, ...] = ()
     includes: tuple[str, ...] = ()
+    written: Callable[[str], str] = str
     told: tuple[DeclaredRequirement, ...] = ()
     command: str = ""
     is_whole: bool = True

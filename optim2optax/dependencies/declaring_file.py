@@ -64,9 +64,7 @@ def parse(text: str, path: str) -> Declarations:
     if command:
         told = tuple(not_edited.requirements(text))
         return Declarations(told=told, command=command)
-    kind = format_of(path)
-    name = "not_edited" if kind in ("commands", "notebooks") else kind
-    module = importlib.import_module(f"optim2optax.dependencies.{name}")
+    module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
     declares: Declarations = module.read(text, path)
     return declares
 

@@ -28,7 +28,7 @@ FORMATS = {
     r"(GNU)?[Mm]akefile|.*\.(mk|sh|bash)|(README|INSTALL)(\..*)?": "commands",
     r"\.(gitlab-ci|travis)\.yml|azure-pipelines\.ya?ml": "commands",
 }
-"""The names of files, and their formats; of notebooks and others, only commands count."""
+"""The names of files, and the modules that read them; of some, only commands install packages."""
 
 WORKFLOWS = (".github/workflows", ".circleci")
 """The folders of which each YAML file is one for continuous integration."""

@@ -1,16 +1,12 @@
-"""What other files install, and what lock files have: it is compared, and never edited.
-
-Of a notebook, a script, a workflow or a README, only the commands that install packages count.
-"""
+"""What other files install, and what lock files have: it is compared, and never edited."""
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator
 
 from optim2optax.dependencies.declared import Declarations, DeclaredRequirement, Syntax
-from optim2optax.dependencies.file_names import COMMANDS, format_of
+from optim2optax.dependencies.file_names import COMMANDS
 
 # flax==0.3.4, jax[cpu] >=0.2, "flax" = "==0.3.4", jax = {version = "<0.3"}, python:3.8-slim,
 # and in a lock file name = "jax" above version = "0.2.1"
@@ -30,29 +26,10 @@ COMPILED = re.compile(
 )
 
 
-INSTALL = re.compile(
-    r"(?<![\w-])pip[\d.]*[ \t]+(?:-\S+[ \t]+)*install(?![\w-])"
-    r"(?:[^\\\r\n;&|]|\\[ \t]*\r?\n|\\.)*"
-)
-"""The command to its end: a backslash joins the next line."""
-
-LISTS = ("tox.ini", "noxfile.py")
-"""Files that name packages without a command, and need not install everything."""
-
-
 def read(text: str, path: str) -> Declarations:
     """What a file installs, which nothing is added to."""
-    found = requirements(text)
-    kind = format_of(path)
-    if kind == "not_edited" or posixpath.basename(path) in LISTS:
-        return Declarations(told=tuple(found), is_whole=kind == "not_edited")
-    commands = [command.span() for command in INSTALL.finditer(text)]
-    told = (
-        one
-        for one in found
-        if any(start < one.span[0] < end for start, end in commands)
-    )
-    return Declarations(told=tuple(told), is_whole=kind == "notebooks")
+    del path
+    return Declarations(told=tuple(requirements(text)))
 
 
 def command_of(name: str, text: str) -> str:

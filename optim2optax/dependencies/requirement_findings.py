@@ -84,7 +84,7 @@ def _raising(
         code=PYTHON if declared.name == "python" else RAISED,
         span=declared.span,
         message=message,
-        edits=(TextEdit(*declared.version, version),),
+        edits=_edits(declared, version),
         new=_replaced(text, declared.span, declared.version, version),
         note=f"`+{local}` is dropped. {GPU}" if separator else "",
     )
@@ -134,6 +134,17 @@ def _no_extra(declared: DeclaredRequirement, unknown: Sequence[str]) -> Finding:
     if any("cuda" in name for name in unknown):
         remedy = f"{GPU} `tpu` is for TPUs, and none for the CPU."
     return Finding(NO_EXTRA, declared.span, message, remedy=remedy)
+
+
+def _edits(declared: DeclaredRequirement, version: str) -> tuple[TextEdit, ...]:
+    """The edits for a new version.
+
+    A word of a shell gets quotes: without them, `>` is a redirection.
+    """
+    if not declared.bare:
+        return (TextEdit(*declared.version, version),)
+    start, _ = declared.span
+    return TextEdit(start, start, '"'), TextEdit(*declared.version, f'{version}"')
 
 
 def _replaced(text: str, span: Span, part: Span, new: str) -> str:

@@ -107,7 +107,7 @@ def _edited(file: DeclaringFile, edits: Iterable[TextEdit]) -> str:
     text = file.text
     # from the last to the first, so that the places of the others stay right
     for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
+        text = text[:start] + file.declares.written(new) + text[end:]
     return text
 
 

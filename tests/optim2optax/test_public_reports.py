@@ -57,7 +57,7 @@ REPORTS = {
             "fit.py": "from flax import optim\n\n\ndef start(params):\n    return optim.Adam(0.1).create(params)\n",
             ".github/workflows/test.yml": "steps:\n  - run: pip install 'flax==0.5.3'\n",
         },
-        ("fit.py:1", "flax==0.5.3: .github/workflows/test.yml:2"),
+        ("fit.py:1", "'flax==0.5.3': .github/workflows/test.yml:2"),
         {"fit.py": "tx=optax.adam(0.1)"},
     ),
     # google-research/vision_transformer#229: a notebook
@@ -128,7 +128,7 @@ REPORTS = {
                 "import flax\n\nopt = flax.optim.Adam(1e-3).create({})",
             )
         },
-        ("flax>=0.4.1: colab.ipynb:", "It also installs a Flax without `flax.optim`"),
+        ("'flax>=0.4.1': colab.ipynb:", "It also installs a Flax without `flax.optim`"),
         {"colab.ipynb": "optax.adam(1e-3)"},
     ),
     # google-research/google-research#2125: pins that no Flax satisfies together

@@ -220,6 +220,37 @@ def test_pyproject(before: str, expected: str, end: str) -> None:
     ).replace("\n", end)
 
 
+NOTEBOOK = """\
+{
+ "cells": [
+  {"cell_type": "code",   "outputs": [], "source": [
+    "# \\u00e9tude\\n",
+    "!pip install -q flax==0.3.4 \\"jax<0.3\\"\\n",
+    "import jax"
+   ]},
+  {"cell_type": "code", "source": "%%bash\\npip install \\\\\\n  jaxlib==0.1.67"}
+ ],
+ "nbformat": 4
+}"""
+
+
+def test_notebooks() -> None:
+    expected = NOTEBOOK.replace(
+        "flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"'
+    ).replace("jax<0.3", "jax>=0.4.27")
+    assert after("a.ipynb", NOTEBOOK) == expected.replace(
+        "jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"'
+    )
+    assert [
+        (site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites
+    ] == [
+        (5, 22),
+        (5, 22),
+        (5, 34),
+        (8, 62),
+    ]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_marks_of_encodings(encoding: str) -> None:
     result = result_of("requirements.txt", "# é\r\nflax==0.3.4\r\n".encode(encoding))

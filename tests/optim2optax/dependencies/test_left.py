@@ -64,12 +64,6 @@ LEFT = {
         "FO950",
         4,
     ),
-    "a notebook": (
-        "a.ipynb",
-        '{"cells": [{"cell_type": "code", "source": [\n"!pip install -q clu flax==0.3.4 \\"jax<0.3\\"\\n"]}]}',
-        "FO955",
-        2,
-    ),
 }  # fmt: skip
 
 

@@ -51,6 +51,8 @@ ENOUGH = {
     "a Pipfile": ("Pipfile", '[packages]\nflax = "*"\noptax = {version = "*"}\n[requires]\npython_version = "3.10"\n'),
     "what is only said": ("Dockerfile", "FROM python:3.11\n# RUN pip install flax==0.3.4\nRUN echo flax==0.3.4\n"),
     "what comes behind the command": ("Dockerfile", "RUN pip install numpy && echo flax==0.3.4\n"),
+    "a cell of text": ("a.ipynb", '{"cells": [{"cell_type": "markdown", "source": ["!pip install flax==0.3.4"]}]}'),
+    "code of a cell": ("a.ipynb", '{"cells": [{"cell_type": "code", "source": ["f(\'pip install flax==0.3.4\')"]}]}'),
     "a lock file that has what is needed": (
         "poetry.lock",
         '[[package]]\nname = "flax"\nversion = "0.8.0"\n\n[[package]]\nname = "optax"\nversion = "0.2.4"\n',
