@@ -37,7 +37,7 @@ class Difference:
     `step` counts from 0, `leaf` is a path such as `Dense_0/kernel`. `ulp` is the distance in units
     of the last place of float64, None if one of the values is not finite. `link` names the part of
     the transformation that departs, such as `optax.scale_by_adam(…)`, if it was looked for and
-    found.
+    found, and `cause` says what is wrong, where it is a known mistake.
     """
 
     step: int
@@ -47,6 +47,7 @@ class Difference:
     after: float
     ulp: int | None = None
     link: str | None = None
+    cause: str | None = None
 
     def __str__(self) -> str:
         place = self.leaf
@@ -140,7 +141,7 @@ def place(difference: Difference) -> str:
         text += f", {difference.ulp:,} ulp apart"
     if difference.link is not None:
         text += f"; what departs: {difference.link}"
-    return text
+    return text if difference.cause is None else f"{difference.cause}; {text}"
 
 
 NOT_COMPARED = "The state of the optimizer was not compared."

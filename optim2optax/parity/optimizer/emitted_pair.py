@@ -26,6 +26,7 @@ from optim2optax.parity.optimizer.coverage import (
     sizes,
 )
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
+from optim2optax.parity.optimizer.mistakes import mistakes
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.same_function import Pair, compare_probed
 from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart
@@ -141,7 +142,24 @@ def with_link(
         start, before, after = pair.replay(params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
-    named = replace(first, link=_link(movements))
+    def agrees(wrong: EmittedOptimizer) -> bool:
+        """Whether another optimizer moves parameters as the new one does."""
+        try:
+            _, other = evaluate(wrong)
+        except UnevaluableError:
+            return False
+        for scale in (USUAL, TINY):
+            gradients = jax.tree_util.tree_map(gradients_at(scale), params)
+            start, after, found = replay(new, other, params, gradients, rates)
+            if not _agree(_movement(start, after), _movement(start, found)):
+                return False
+        return True
+
+    link = _link(movements)
+    cause = next((words for words, one in mistakes(emitted) if agrees(one)), None)
+    if cause is None and link == "rate":
+        cause = f"each update is {_ratio(*movements(USUAL)):.4g} times as large"
+    named = replace(first, link=link, cause=cause)
     return replace(comparison, first_difference=named)
 
 
@@ -174,6 +192,12 @@ def _is_scaled(old: NDArray[Any], new: NDArray[Any]) -> bool:
     # Where parameters decay, a movement that is larger makes the next one smaller.
     spread = float(np.ptp(ratios))
     return bool(spread < 0.01 * abs(ratios[0] - 1))
+
+
+def _ratio(old: NDArray[Any], new: NDArray[Any]) -> float:
+    """How many times as far the new side moves as the old one."""
+    moved = old != 0
+    return float(np.median(new[moved] / old[moved]))
 
 
 def _movement(start: Any, steps: Any) -> NDArray[Any]:

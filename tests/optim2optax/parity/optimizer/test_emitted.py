@@ -239,6 +239,119 @@ def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
     assert case.comparison.first_difference.link == link
 
 
+MOMENTUM = "optim.Momentum(0.1, 0.9, weight_decay=0.01)"
+NESTEROV = "optim.Momentum(0.1, nesterov=True)"
+ADAM = "optim.Adam(0.01, 0.8, 0.99, 1e-3, weight_decay=0.1)"
+KERNELS = 'lambda path, _: "kernel" in path'
+OTHERS = 'lambda path, _: "kernel" not in path'
+GROUPS = (
+    f"optim.MultiOptimizer((optim.ModelParamTraversal({KERNELS}), optim.Adam(0.01)), "
+    f"(optim.ModelParamTraversal({OTHERS}), optim.GradientDescent(0.1)))"
+)
+LABELS = (
+    "lambda params: jax.tree_util.tree_map_with_path("
+    "lambda path, _: 'k' if 'kernel' in jax.tree_util.keystr(path) else 'o', params)"
+)
+UNCORRECTED = (
+    "optax.chain(optax.scale_by_adam(), optax.scale_by_schedule(lambda count: "
+    "-0.01 * (1 - 0.9 ** (count + 1)) / jnp.sqrt(1 - 0.999 ** (count + 1))))"
+)
+EXCHANGED = f"optax.transforms.partition({{'o': optax.adam(0.01), 'k': optax.sgd(0.1)}}, {LABELS})"
+MISTAKES = {
+    "the weight decay is missing": (MOMENTUM, "optax.sgd(0.1, 0.9)"),
+    "the weight decay has the wrong sign": (
+        MOMENTUM,
+        "optax.chain(optax.add_decayed_weights(-0.01), optax.sgd(0.1, 0.9))",
+    ),
+    "the weight decay is not multiplied by the learning rate": (
+        MOMENTUM,
+        "optax.chain(optax.sgd(0.1, 0.9), optax.add_decayed_weights(-0.01))",
+    ),
+    "the weight decay is not multiplied by the learning rate, and has the wrong sign": (
+        MOMENTUM,
+        "optax.chain(optax.sgd(0.1, 0.9), optax.add_decayed_weights(0.01))",
+    ),
+    "the weight decay is added behind the momentum": (
+        MOMENTUM,
+        "optax.chain(optax.trace(0.9), optax.add_decayed_weights(0.01), optax.scale(-0.1))",
+    ),
+    "the weight decay is added ahead of the moments": (
+        ADAM,
+        "optax.chain(optax.add_decayed_weights(0.1), optax.adam(0.01, 0.8, 0.99, 1e-3))",
+    ),
+    "the updates have the wrong sign": ("optim.GradientDescent(0.1)", "optax.sgd(-0.1)"),
+    "the updates are not multiplied by the learning rate": (
+        "optim.Momentum(0.1)",
+        "optax.chain(optax.trace(0.9), optax.scale(-1.0))",
+    ),
+    "the updates are multiplied by the learning rate twice": (
+        "optim.Adam(0.1)",
+        "optax.chain(optax.adam(0.1), optax.scale(0.1))",
+    ),
+    "beta1 is the default of optax": (ADAM, "optax.adamw(0.01, b2=0.99, eps=1e-3, weight_decay=0.1)"),
+    "epsilon is the default of optax": (ADAM, "optax.adamw(0.01, 0.8, 0.99, weight_decay=0.1)"),
+    "beta1 and beta2 are exchanged": (ADAM, "optax.adamw(0.01, 0.99, 0.8, 1e-3, weight_decay=0.1)"),
+    "epsilon is inside of the square root": (ADAM, "optax.adamw(0.01, 0.8, 0.99, 0.0, 1e-3, weight_decay=0.1)"),
+    "the moments are not corrected for their bias": ("optim.Adam(0.01)", UNCORRECTED),
+    "there is no momentum": ("optim.Momentum(0.1)", "optax.sgd(0.1)"),
+    "Nesterov momentum is missing": (NESTEROV, "optax.sgd(0.1, 0.9)"),
+    "the momentum is Nesterov's": ("optim.Momentum(0.1)", "optax.sgd(0.1, 0.9, nesterov=True)"),
+    "the momentum is an average: gradients are multiplied by one less its decay": (
+        "optim.Momentum(0.2)",
+        "optax.chain(optax.ema(0.9, debias=False), optax.scale(-0.2))",
+    ),
+    "the trust ratio is missing": ("optim.LAMB(0.1)", "optax.adam(0.1, eps=1e-6)"),
+    "the groups of parameters are exchanged": (GROUPS, EXCHANGED),
+    "each update is 2.5 times as large": ("optim.GradientDescent(0.1)", "optax.sgd(0.25)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    thinned(
+        MISTAKES,
+        "the weight decay is added behind the momentum",
+        "epsilon is inside of the square root",
+        "the momentum is an average: gradients are multiplied by one less its decay",
+        "the groups of parameters are exchanged",
+        "each update is 2.5 times as large",
+    ),
+)
+def test_a_known_mistake_is_told(old: str, new: str) -> None:
+    case = optimizer_case("case", changed(old, new), steps=100, seed=0)
+
+    assert case.outcome is Verdict.DIFFERENT
+    assert case.comparison is not None
+    assert case.comparison.first_difference is not None
+    told = case.comparison.first_difference.cause
+    assert MISTAKES.get(str(told)) == (old, new), told
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [pytest.param(1, "ahead", marks=pytest.mark.thorough), (-1, "behind")],
+)
+def test_a_schedule_that_is_a_step_off_is_told(more: int, words: str) -> None:
+    [found] = emitted("""
+        from flax import optim
+
+        def train(params, gradients, rate):
+            optimizer = optim.Adam(rate).create(params)
+            for grads in gradients:
+                step = optimizer.state.step
+                optimizer = optimizer.apply_gradient(grads, learning_rate=rate / (1 + step))
+            return optimizer.target
+        """)
+    assert found.schedule
+    moved = f"lambda count: ({found.schedule})(count + {more})"
+    wrong = found.optax_expression.replace(found.schedule, moved)
+    case = optimizer_case("case", replace(found, optax_expression=wrong), 100, 0)
+
+    assert case.comparison is not None
+    assert case.comparison.first_difference is not None
+    assert case.comparison.first_difference.cause == f"the schedule is a step {words}"
+
+
 def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
     [found] = emitted("""
         from flax import optim

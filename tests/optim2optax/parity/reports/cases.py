@@ -38,6 +38,7 @@ APART = replace(
         float("nan"),
         None,
         "decay",
+        "the weight decay is missing",
     ),
 )
 VACUOUS = replace(

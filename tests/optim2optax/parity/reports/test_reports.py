@@ -37,7 +37,7 @@ def test_text_tells_all_that_matters() -> None:
     assert lines[lines.index(still) + 1] == "    No parameter ever moved."
     assert "    note: scale never moved." in lines
     assert (
-        "    first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after; "
+        "    the weight decay is missing; first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after; "
         "what departs: decay" in lines
     )
     assert "    note: a known fault" in lines
@@ -82,6 +82,7 @@ def test_json_is_strict_and_complete() -> None:
         "after": "nan",
         "ulp": None,
         "link": "decay",
+        "cause": "the weight decay is missing",
     }
     assert failed["first_difference"] is None
     assert (same["reproduction"], failed["reproduction"]) == ("print(1)", "")
