@@ -77,7 +77,27 @@ def is_legacy(node: Tree) -> bool:
     """Whether this is the state dict of a legacy optimizer."""
     if not isinstance(node, dict) or {*node} != {"target", "state"}:
         return False
-    state = node["state"]
+    return _is_state(node["state"]) or has_groups(node["state"])
+
+
+def has_groups(state: Tree) -> bool:
+    """Whether this is the state of a `MultiOptimizer` as Flax up to 0.3.2 stored it."""
+    if not _is_list(state) or not state:
+        return False
+    # {"0": {"step": …, "param_states": {"0": …, "1": …}}, "1": …}
+    return all(
+        _is_state(group) and _is_list(group["param_states"]) for group in state.values()
+    )
+
+
+def _is_list(tree: Tree) -> bool:
+    """Whether this is the state dict of a list or tuple, with the keys 0, 1, …."""
+    if not isinstance(tree, dict):
+        return False
+    return {*tree} == {str(number) for number in range(len(tree))}
+
+
+def _is_state(state: Tree) -> bool:
     return isinstance(state, dict) and {*state} == {"step", "param_states"}
 
 
@@ -86,7 +106,12 @@ def _found(place: Path, node: Mapping[str, Tree]) -> FoundState | None:
     if is_legacy(node):
         # {"target": …, "state": {"step": …, "param_states": …}}
         state = node["state"]
-        names = _names(state["param_states"], node["target"])
+        if has_groups(state):
+            names = {COMPOSITE}
+            # the step of the first group stands for all
+            state = state["0"]
+        else:
+            names = _names(state["param_states"], node["target"])
         step, copies = _steps(state["step"])
         parameters = _stored_leaves(node["target"])
         return FoundState(

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import jax
+import numpy as np
 from flax import serialization
 
 from codemods.optimizers import optimizers
@@ -22,12 +23,13 @@ from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, quot
 STEP = ("state", "step")
 COUNT = "count"
 TRACE_STATE = "TraceState"
+MASKED_STATE = "MaskedState"
 WEIGHT_NORM = "WeightNorm"
 WEIGHT_NORM_STATE = "WeightNormState"
 SPLIT = ("direction", "scale")
 """The two parts of a parameter that `WeightNorm` has an inner optimizer step."""
 
-WRAPPERS = ("MaskedState", "MultiTransformState", "PartitionState")
+WRAPPERS = (MASKED_STATE, "MultiTransformState", "PartitionState")
 """The states that contain only other states."""
 
 SCHEDULES = ("ScaleByScheduleState", "WrappedScheduleState")
@@ -43,12 +45,18 @@ class StatePlace:
     Attributes:
       path: its place in the state dict of the whole state.
       state: the place of the state that has it.
+      group: the place of the masked state around that, if there is one.
       source: where the legacy optimizer had the same value; None if it had no such value.
+      param: the parameter for which it is kept; None if it is not kept for a parameter.
+      shape: its own shape.
     """
 
     path: Path
     state: Path
+    group: Path
     source: Path | None
+    param: Path | None = None
+    shape: tuple[int, ...] = ()
 
 
 def places_of(opt_state: Any) -> list[StatePlace]:
@@ -57,7 +65,7 @@ def places_of(opt_state: Any) -> list[StatePlace]:
     Raises:
       CheckpointError: if it has a state of a type that corresponds to no legacy optimizer.
     """
-    return list(_places(opt_state, (), is_split=False))
+    return list(_places(opt_state, (), (), is_split=False))
 
 
 def has_interface(tx: Any) -> bool:
@@ -87,35 +95,38 @@ def _kind(node: Any) -> str:
     return name
 
 
-def _places(node: Any, path: Path, is_split: bool) -> Iterator[StatePlace]:
+def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
     kind = _kind(node)
     if kind in kept_by():
         # ScaleByAdamState(count=…, mu=…, nu=…)
-        yield from _kept(node, path, is_split)
+        yield from _kept(node, path, group, is_split)
     elif kind == WEIGHT_NORM_STATE:
-        yield from _of_weight_norm(node, path)
+        yield from _of_weight_norm(node, path, group)
     elif kind in SCHEDULES:
         # ScaleByScheduleState(count=…)
         for below, _ in leaves_of(node):
-            yield StatePlace((*path, *below), path, STEP)
+            yield StatePlace((*path, *below), path, group, STEP)
     elif kind in INJECTED:
-        yield from _injected(node, path, is_split)
+        yield from _injected(node, path, group, is_split)
     # a named tuple is a state, not a container
     elif kind in WRAPPERS or isinstance(node, Mapping | list) or type(node) is tuple:
         # (TraceState(…), EmptyState()), MaskedState(inner_state=…)
+        inner_group = path if kind == MASKED_STATE else group
         for key, child in _children(node):
-            yield from _places(child, (*path, key), is_split)
+            yield from _places(child, (*path, key), inner_group, is_split)
     else:
         _refuse_leaves(node, path)
 
 
-def _of_weight_norm(node: Any, path: Path) -> Iterator[StatePlace]:
+def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
     """The direction and the scale of each parameter, and what an inner optimizer keeps for both."""
     for part in SPLIT:
-        for param, _ in leaves_of(getattr(node, part)):
+        for param, leaf in leaves_of(getattr(node, part)):
             source = ("state", "param_states", *param, part)
-            yield StatePlace((*path, part, *param), path, source)
-    yield from _places(node.inner_state, (*path, "inner_state"), is_split=True)
+            yield StatePlace(
+                (*path, part, *param), path, group, source, param, np.shape(leaf)
+            )
+    yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
 
 
 def _refuse_leaves(node: Any, path: Path) -> None:
@@ -129,14 +140,14 @@ def _refuse_leaves(node: Any, path: Path) -> None:
             )
 
 
-def _kept(node: Any, path: Path, is_split: bool) -> Iterator[StatePlace]:
+def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
     """The fields of a state that keeps something for each parameter, and may count the steps."""
     names = old_names(_kind(node))
     for field in node._fields:
         if field == COUNT:
-            yield StatePlace((*path, field), path, STEP)
+            yield StatePlace((*path, field), path, group, STEP)
             continue
-        for below, _ in leaves_of(getattr(node, field)):
+        for below, leaf in leaves_of(getattr(node, field)):
             param = below
             source: Path = (names[field],)
             if is_split and below:
@@ -145,22 +156,26 @@ def _kept(node: Any, path: Path, is_split: bool) -> Iterator[StatePlace]:
                 param = tuple(rest)
                 source = (f"{part}_state", *source)
             source = ("state", "param_states", *param, *source)
-            yield StatePlace((*path, field, *below), path, source)
+            yield StatePlace(
+                (*path, field, *below), path, group, source, param, np.shape(leaf)
+            )
 
 
-def _injected(node: Any, path: Path, is_split: bool) -> Iterator[StatePlace]:
+def _injected(
+    node: Any, path: Path, group: Path, is_split: bool
+) -> Iterator[StatePlace]:
     """The state of `optax.inject_hyperparams`."""
     for field in node._fields:
         value = getattr(node, field)
         place = (*path, field)
         if field == COUNT:
-            yield StatePlace(place, path, STEP)
+            yield StatePlace(place, path, group, STEP)
         elif field == HYPERPARAMS:
             for below, _ in leaves_of(value):
-                yield StatePlace((*place, *below), path, None)
+                yield StatePlace((*place, *below), path, group, None)
         else:
             # inner_state, and hyperparams_states with WrappedScheduleState(count=…)
-            yield from _places(value, place, is_split)
+            yield from _places(value, place, group, is_split)
 
 
 @cache

@@ -25,7 +25,7 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 class Inspected:
     """A checkpoint, its size in bytes, and its contents, or the error of reading them."""
 
-    path: Path
+    path: Path | str
     size: int
     contents: Contents | None
     error: str | None = None

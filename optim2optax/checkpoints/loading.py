@@ -20,11 +20,13 @@ from optim2optax.checkpoints.carrying import (
     fitted,
     parts_of,
 )
-from optim2optax.checkpoints.contents import is_legacy
+from optim2optax.checkpoints.contents import has_groups, is_legacy
 from optim2optax.checkpoints.correspondence import STEP
+from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.missing_transformations import split
+from optim2optax.checkpoints.remote import local_copies
 from optim2optax.checkpoints.state_dict_places import (
     Path,
     at,
@@ -48,7 +50,7 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
     Args:
       path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a
         checkpoint of Orbax, or a folder with several, of which the one with the highest number is
-        taken.
+        taken; or an address of one of these that `fsspec` opens.
       state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with
         some in it; or with their parts, perhaps with their transformation ahead of them, which is
         then no part of the result.
@@ -61,7 +63,8 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
         if `state` has a place for which there is nothing in it. Nothing is invented.
     """
     whole, transformations = split(state)
-    loaded: State = load(newest_at(FilePath(path)), whole, transformations)
+    with local_copies() as copies:
+        loaded: State = load(newest_at(copies.copy_of(path)), whole, transformations)
     return loaded
 
 
@@ -150,7 +153,7 @@ class _Loading:
             if self.params_only:
                 found = Carrying(old, like, params_only=True).carried()
             else:
-                found = Carrying(_of_linen(old, like), like, tx).carried()
+                found = Carrying(renewed(old, like, tx), like, tx).carried()
         except CheckpointError as error:
             kind = CheckpointError
             if not self.params_only and _do_params_fit(old, like):
@@ -178,7 +181,7 @@ class _Loading:
             return
         self.taken.add(place)
         step = self.others[place]
-        steps = _step(optimizer)
+        steps = _steps(optimizer)[0]
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
                 f"{quoted(place)} of the checkpoint is {step}, and its optimizer's step {steps}: "
@@ -215,53 +218,38 @@ def _do_params_fit(old: Mapping[str, Tree], like: Mapping[str, Any]) -> bool:
 
 def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
     """Steps are counted: by one number, or by one for each copy."""
-    value = _step(optimizer)
-    if isinstance(value, np.ndarray):
-        shown = f"{value.dtype} of shape {value.shape}"
-        is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0
-    else:
-        shown = type(value).__name__
-        # True is an int, too
-        is_count = isinstance(value, int) and not isinstance(value, bool)
-    if is_count and np.any(np.asarray(value) < 0):
-        is_count = False
-        shown = "negative"
-    if not is_count:
-        raise CheckpointError(
-            f"{quoted((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
-        )
+    for value in _steps(optimizer):
+        if isinstance(value, np.ndarray):
+            shown = f"{value.dtype} of shape {value.shape}"
+            is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0
+        else:
+            shown = type(value).__name__
+            # True is an int, too
+            is_count = isinstance(value, int) and not isinstance(value, bool)
+        if is_count and np.any(np.asarray(value) < 0):
+            is_count = False
+            shown = "negative"
+        if not is_count:
+            raise CheckpointError(
+                f"{quoted((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
+            )
 
 
-def _step(optimizer: Mapping[str, Tree]) -> Tree:
-    """The number of steps of an optimizer."""
-    return optimizer["state"]["step"]
-
-
-MODEL = "params"
-"""The key of the parameters of a model of `flax.nn`, which Flax 0.4 removed."""
-
-
-def _of_linen(old: Mapping[str, Tree], new: Mapping[str, Any]) -> Mapping[str, Tree]:
-    """An optimizer in a checkpoint, without the key of a model of `flax.nn` around its params."""
-    target = old["target"]
-    params: Any = serialization.to_state_dict(new["params"])
-    # {"target": {"params": {"dense": …}}}, of flax.optim.Adam().create(flax.nn.Model(…))
-    is_wrapped = isinstance(target, dict) and {*target} == {MODEL}
-    # flax.linen has such a key, too: then the new params have it
-    if not is_wrapped or (isinstance(params, dict) and MODEL in params):
-        return old
-    state = old["state"]
-    if isinstance(state["param_states"], dict):
-        state = {**state, "param_states": state["param_states"].get(MODEL, {})}
-    return {"target": target[MODEL], "state": state}
+def _steps(optimizer: Mapping[str, Tree]) -> list[Tree]:
+    """The number of steps of an optimizer, which once had one for each of its groups."""
+    state = optimizer["state"]
+    if has_groups(state):
+        return [group["step"] for group in state.values()]
+    return [state["step"]]
 
 
 def _copies(optimizers: Mapping[Path, Mapping[str, Tree]]) -> int | None:
     """How many copies there are of all, told by the first optimizer of which there are several."""
     for optimizer in optimizers.values():
-        copies = copies_of(_step(optimizer))
-        if copies is not None:
-            return copies
+        for step in _steps(optimizer):
+            copies = copies_of(step)
+            if copies is not None:
+                return copies
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -12,6 +12,17 @@ from optim2optax.extras import command_to_install
 from optim2optax.wording import printable
 
 Format = Literal["msgpack", "orbax"]
+
+
+class PathOrAddress(click.Path):
+    """A path, or an address such as `gs://bucket/run`, which stays a text."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        if "://" in str(value):
+            return value
+        return super().convert(value, param, ctx)
 
 
 EXAMPLES = """\b
@@ -38,7 +49,7 @@ def command() -> None:
     "paths",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path),
+    type=PathOrAddress(path_type=Path),
     metavar="PATH...",
 )
 @click.option(
@@ -54,14 +65,15 @@ def command() -> None:
 )
 @click.pass_context
 def inspect(
-    context: click.Context, paths: Sequence[Path], output_format: str, diff: bool
+    context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool
 ) -> None:
     """List the contents of checkpoints: optimizers and train states, with their place and step, \
 and everything else.
 
     PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint
-    of Orbax, or a folder with such checkpoints, numbered by their steps. Nothing in a file is run,
-    and none is changed.
+    of Orbax, or a folder with such checkpoints, numbered by their steps. It may also be an address
+    of one of these, such as gs://bucket/run, which fsspec opens. Nothing in a file is run, and none
+    is changed.
 
     \b
     Exit codes:
@@ -72,6 +84,7 @@ and everything else.
     try:
         from optim2optax.checkpoints import CheckpointError, listing
         from optim2optax.checkpoints.files import checkpoints_at
+        from optim2optax.checkpoints.remote import local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
             f"{error.name} is missing: {command_to_install('checkpoint')}"
@@ -81,31 +94,35 @@ and everything else.
         _print_differences(context, paths, output_format)
         return
     inspected: list[listing.Inspected] = []
-    for path in paths:
-        try:
-            inspected += [listing.inspect(file) for file in checkpoints_at(path)]
-        except CheckpointError as error:
-            inspected.append(listing.Inspected(path, 0, None, str(error)))
+    with local_copies() as copies:
+        for path in paths:
+            try:
+                files = checkpoints_at(copies.copy_of(path, everything=True))
+                inspected += [listing.inspect(file) for file in files]
+            except CheckpointError as error:
+                inspected.append(listing.Inspected(path, 0, None, str(error)))
     as_lines = listing.as_json if output_format == "json" else listing.as_text
-    click.echo(as_lines(inspected), nl=False)
+    click.echo(copies.named(as_lines(inspected)), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
 
 
 def _print_differences(
-    context: click.Context, paths: Sequence[Path], output_format: str
+    context: click.Context, paths: Sequence[Path | str], output_format: str
 ) -> None:
     """Print which leaves of two checkpoints differ, and exit."""
     from optim2optax.checkpoints import CheckpointError, listing
     from optim2optax.checkpoints.differing import differences
     from optim2optax.checkpoints.files import newest_at, read
+    from optim2optax.checkpoints.remote import local_copies
 
     if len(paths) != 2:  # inspect --diff old
         raise click.UsageError("--diff takes two checkpoints")
     try:
-        first, second = [read(newest_at(path)) for path in paths]
-        found = list(differences(first, second))
+        with local_copies() as copies:
+            first, second = [read(newest_at(copies.copy_of(path))) for path in paths]
+            found = list(differences(first, second))
     except CheckpointError as error:
-        click.echo(printable(f"error: {error}"), err=True)
+        click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
         context.exit(1)
     as_lines = listing.differences_as_text
     if output_format == "json":
@@ -115,8 +132,8 @@ def _print_differences(
 
 
 @command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old", type=PathOrAddress(path_type=Path))
+@click.argument("new", type=PathOrAddress(path_type=Path))
 @click.option(
     "--state",
     "factory",
@@ -155,8 +172,8 @@ def _print_differences(
 @click.pass_context
 def convert(
     context: click.Context,
-    old: Path,
-    new: Path,
+    old: Path | str,
+    new: Path | str,
     factory: str,
     format_: Format,
     before: str | None,
@@ -168,7 +185,7 @@ def convert(
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
 
     OLD is anything that `inspect` reads; in a folder with several checkpoints, the one with the
-    highest number is used.
+    highest number is used. NEW may be the address of one file.
 
     The function returns the state that the program starts with: a TrainState, or a dataclass, dict
     or tuple with some in it. Every leaf of OLD needs a place in it, and every place a leaf;
@@ -193,47 +210,59 @@ def convert(
             OtherOptimizerError,
             converting,
         )
+        from optim2optax.checkpoints.remote import is_address, local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
             f"{error.name} is missing: {command_to_install('parity')}"
         ) from error
+    # Orbax writes a folder
+    if is_address(new) and (whole_folder or format_ == "orbax"):
+        raise click.UsageError(
+            "at an address, one file can be written: give a folder of this machine, and copy that"
+        )
+
     if params_only and before is not None:
         raise click.UsageError(
             "--before compares a step, which is another one with --params-only"
         )
     code = 0
     verb = "would be" if dry_run else "is"
+    with local_copies() as copies:
 
-    def tell(words: str, err: bool = True) -> None:
-        click.echo(printable(words), err=err)
+        def tell(words: str, err: bool = True) -> None:
+            click.echo(printable(copies.named(words)), err=err)
 
-    try:
-        pairs = [(old, new)]
-        if whole_folder:
-            pairs = converting.planned(old, new)
-            if not dry_run:
-                converting.make_folders(target.parent for _, target in pairs)
-    except CheckpointError as error:
-        tell(f"error: {error}")
-        context.exit(_code(error))
-    for one, target in pairs:
-        # with --all, the others are converted even if one is not
         try:
-            source, unusual = converting.convert(
-                one, target, factory, format_, force, before, dry_run, params_only
-            )
+            target = copies.place_for(new)
+            source = copies.copy_of(old, everything=whole_folder)
+            pairs = [(source, target)]
+            if whole_folder:
+                pairs = converting.planned(source, target)
+                if not dry_run:
+                    converting.make_folders(target.parent for _, target in pairs)
         except CheckpointError as error:
             tell(f"error: {error}")
-            if isinstance(error, OtherOptimizerError):
-                tell(
-                    "    --params-only takes the parameters alone; moments and steps restart"
+            context.exit(_code(error))
+        for one, target in pairs:
+            # with --all, the others are converted even if one is not
+            try:
+                source, unusual = converting.convert(
+                    one, target, factory, format_, force, before, dry_run, params_only
                 )
-            code = max(code, _code(error))
-            continue
-        warning = "has numbers that are infinite or none, as in the checkpoint."
-        for place in unusual:
-            tell(f"warning: {place} {warning}")
-        tell(f"{target} {verb} written, from {source}.", err=False)
+                if not dry_run:
+                    copies.send(target)
+            except CheckpointError as error:
+                tell(f"error: {error}")
+                if isinstance(error, OtherOptimizerError):
+                    tell(
+                        "    --params-only takes the parameters alone; moments and steps restart"
+                    )
+                code = max(code, _code(error))
+                continue
+            warning = "has numbers that are infinite or none, as in the checkpoint."
+            for place in unusual:
+                tell(f"warning: {place} {warning}")
+            tell(f"{target} {verb} written, from {source}.", err=False)
     context.exit(code)
 
 

@@ -24,6 +24,8 @@ from flax import serialization
 from optim2optax.checkpoints import CheckpointError, converting
 from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.flax_msgpack import read
+from tests.optim2optax.checkpoints.test_carrying import new_state
+from tests.optim2optax.checkpoints.test_earlier_flax import FILES, GROUPS, parameters
 from tests.optim2optax.checkpoints.test_loading import fresh, stored
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -134,6 +136,11 @@ def an_optimizer_and_an_epoch(path: Path) -> Any:
     return {"epoch": 0, "optimizer": fresh()}
 
 
+def groups_of_an_earlier_flax(path: Path) -> Any:
+    path.write_bytes((FILES / "groups_0.3.2").read_bytes())
+    return new_state(GROUPS, parameters())
+
+
 def copies(path: Path) -> Any:
     stored(
         path,
@@ -144,7 +151,9 @@ def copies(path: Path) -> Any:
     return fresh()
 
 
-@pytest.mark.parametrize("program", [an_optimizer_and_an_epoch, copies])
+@pytest.mark.parametrize(
+    "program", [an_optimizer_and_an_epoch, groups_of_an_earlier_flax, copies]
+)
 @pytest.mark.parametrize("damage", ["flipped", "declared", "rearranged"])
 def test_a_message_and_nothing_written_or_all_of_it(
     damage: str,

@@ -1,4 +1,4 @@
-"""Checkpoints that Flax 0.2 and 0.3 wrote, in `earlier/`."""
+"""Checkpoints that Flax 0.2 and 0.3 wrote, in `earlier/`. First, what cannot be told of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from flax import serialization
 
+from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
@@ -18,6 +20,17 @@ from tests.optim2optax.checkpoints.trajectories import assert_near
 
 FILES = Path(__file__).parent / "earlier"
 STEPS = 10
+
+ADAM = "optim.Adam(0.01)"
+OF_KIND = "(optim.ModelParamTraversal(lambda path, _: '{}' in path), optim.{})"
+
+
+def groups(*pairs: tuple[str, str]) -> str:
+    return f"optim.MultiOptimizer({', '.join(OF_KIND.format(*pair) for pair in pairs)})"
+
+
+GROUPS = groups(("bias", "Momentum(0.1)"), ("kernel", "Adam(0.01)"))
+REST = groups(("out", "Adam(0.01)"), ("dense", "GradientDescent(0.1)"))
 
 
 def parameters() -> Any:
@@ -40,6 +53,89 @@ def gradients(step: int) -> Any:
     )
 
 
+def test_groups_that_cannot_be_told_apart() -> None:
+    with precise():
+        alike = groups(
+            ("bias", "Momentum(0.1)"),
+            ("out/kernel", "Adam(0.01)"),
+            ("dense/kernel", "Adam(0.1)"),
+        )
+        with pytest.raises(
+            CheckpointError,
+            match=r"`state/1` is a group of 2 parameters, .* and none of the new state's",
+        ):
+            load_legacy_checkpoint(
+                FILES / "groups_0.3.2", new_state(alike, parameters())
+            )
+
+
+PAIRS = {
+    "Adafactor and RMSProp": (("kernel", "Adafactor(0.01, min_dim_size_to_factor=2)"), ("bias", "RMSProp(0.1)")),
+    "averages": (("kernel", "Adafactor(0.01, beta1=0.9)"), ("bias", "RMSProp(0.1, centered=True)")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+def test_a_list_of_states_says_the_same_as_one(
+    pairs: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    """What 0.5.3 writes, in the layout of 0.3.2: a list of states, each with a list of what it keeps for its parameters."""
+    from optim2optax.legacy import legacy_flax
+
+    with legacy_flax() as flax, precise():
+        optimizer = eval(groups(*pairs), {"optim": flax.optim}).create(parameters())
+        for step in range(3):
+            optimizer = optimizer.apply_gradient(gradients(step))
+        tree = serialization.to_state_dict(optimizer)
+    whole, states = tmp_path / "whole", tree["state"]["param_states"]
+    whole.write_bytes(serialization.msgpack_serialize(tree))
+    tree["state"] = {
+        str(number): {
+            "step": tree["state"]["step"],
+            "param_states": {
+                str(index): states[layer][word]
+                for index, layer in enumerate(
+                    layer for layer in ("dense", "out") if word in states[layer]
+                )
+            },
+        }
+        for number, (word, _) in enumerate(pairs)
+    }
+    (tmp_path / "list").write_bytes(serialization.msgpack_serialize(tree))
+    with precise():
+        fresh = new_state(groups(*pairs), parameters())
+        one, several = (
+            load_legacy_checkpoint(whole, fresh),
+            load_legacy_checkpoint(tmp_path / "list", fresh),
+        )
+
+    assert int(one.step) == 3
+    jax.tree_util.tree_map(np.testing.assert_array_equal, one, several)
+
+
+def test_groups_with_different_steps(tmp_path: Path) -> None:
+    tree = serialization.msgpack_restore((FILES / "groups_0.3.2").read_bytes())
+    tree["state"]["1"]["step"] = np.int32(7)
+    (tmp_path / "old").write_bytes(serialization.msgpack_serialize(tree))
+    with pytest.raises(
+        CheckpointError, match="`state` has groups with different steps"
+    ):
+        load_legacy_checkpoint(tmp_path / "old", new_state(GROUPS, parameters()))
+
+
+@pytest.mark.parametrize(
+    "name", ["groups_0.3.2", "model_groups_0.2.2", "model_groups_0.3.0", "rest_0.3.2"]
+)
+def test_what_is_in_a_list_of_states(name: str) -> None:
+    [found] = contents(read(FILES / name)).found
+
+    assert (found.kind, found.names, found.step) == (
+        "legacy optimizer",
+        ("MultiOptimizer",),
+        STEPS,
+    )
+
+
 def test_a_type_of_jax_s_own_in_a_file_of_0_2(tmp_path: Path) -> None:
     """It was stored as two bytes of something, and was the only one."""
     content = b"\x93\x91\x01\xa3<V2\xc4\x02\x80\x3f"
@@ -55,13 +151,23 @@ def test_a_named_tuple_beside_the_optimizer(version: str) -> None:
     assert tree["stats"] == {"mean": 1.0, "var": 2.0}
 
 
-RUNS = "adam_0.2.2 model_0.2.2 adam_0.3.0 adam_0.3.2 model_0.3.0"
+RUNS = {
+    "adam_0.2.2": ADAM,
+    "model_0.2.2": ADAM,
+    "model_groups_0.2.2": GROUPS,
+    "adam_0.3.0": ADAM,
+    "adam_0.3.2": ADAM,
+    "model_0.3.0": ADAM,
+    "model_groups_0.3.0": GROUPS,
+    "groups_0.3.2": GROUPS,
+    "rest_0.3.2": REST,
+}
 
 
-@pytest.mark.parametrize("name", RUNS.split())
-def test_goes_on_as_if_nothing_had_happened(name: str) -> None:
+@pytest.mark.parametrize(("name", "definition"), RUNS.items(), ids=RUNS)
+def test_goes_on_as_if_nothing_had_happened(name: str, definition: str) -> None:
     with precise():
-        state = new_state("optim.Adam(0.01)", parameters())
+        state = new_state(definition, parameters())
         if name.startswith("adam"):
             like = {"optimizer": state, "stats": {"mean": 0.0, "var": 0.0}}
             state = load_legacy_checkpoint(FILES / name, like)["optimizer"]

@@ -40,6 +40,18 @@ def gradients(step):
     return jax.tree_map(lambda leaf: random.normal(size=leaf.shape), parameters())
 
 
+def of_kind(word):
+    return optim.ModelParamTraversal(lambda path, _: word in path)
+
+
+def groups():
+    return optim.MultiOptimizer((of_kind("bias"), optim.Momentum(0.1)), (of_kind("kernel"), optim.Adam(0.01)))
+
+
+def rest_frozen():
+    return optim.MultiOptimizer((of_kind("out"), optim.Adam(0.01)), (of_kind("dense"), optim.GradientDescent(0.1)))
+
+
 def write(name, optimizer, tree, as_target=lambda params: params, params_of=lambda target: target):
     for step in range(2 * STEPS):
         if step == STEPS:
@@ -55,4 +67,14 @@ write(
 )
 if version.__version__ < "0.3.2":
     model = lambda params: nn.Model(None, params)
-    write("model", optim.Adam(0.01).create(model(parameters())), lambda optimizer: optimizer, model, lambda target: target.params)
+    for name, definition in (("model", optim.Adam(0.01)), ("model_groups", groups())):
+        write(
+            name,
+            definition.create(model(parameters())),
+            lambda optimizer: optimizer,
+            model,
+            lambda target: target.params,
+        )
+else:
+    write("groups", groups().create(parameters()), lambda optimizer: optimizer)
+    write("rest", rest_frozen().create(parameters()), lambda optimizer: optimizer)
