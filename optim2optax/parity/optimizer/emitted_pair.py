@@ -122,7 +122,8 @@ def with_link(
     first = comparison.first_difference
     if first is None or first.link is not None:
         return comparison
-    pair = Pair(*evaluate(emitted))
+    old, new = evaluate(emitted)
+    pair = Pair(old, new)
     random = np.random.default_rng(seed)
     # Few and small leaves suffice to see a link.
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
@@ -148,9 +149,10 @@ def with_link(
             _, other = evaluate(wrong)
         except UnevaluableError:
             return False
+        both = Pair(new, other)
         for scale in (USUAL, TINY):
             gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-            start, after, found = replay(new, other, params, gradients, rates)
+            start, after, found = both.replay(params, gradients, rates)
             if not _agree(_movement(start, after), _movement(start, found)):
                 return False
         return True
