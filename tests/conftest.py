@@ -89,23 +89,25 @@ def compiled(request: pytest.FixtureRequest) -> None:
         _compile("exact")
 
 
-COMPILING = "optim2optax.parity.optimizer.compiling"
+COMPILING = "optim2optax.parity.optimizer.same_function"
 _exact: dict[str, dict[str, str | bool]] = {}
 """How the judge compiles for users, while it compiles quickly."""
 
 
 def _compile(mode: str) -> None:
     """Let the judge compile in a mode, and forget what it has compiled in the other."""
-    from optim2optax.parity.optimizer import compiling, emitted_pair
+    from optim2optax.parity.optimizer import emitted_pair, same_function
 
     if ("exact" in _exact) == (mode == "quick"):
         return
     if mode == "quick":
-        _exact["exact"] = compiling.EXACT
-        compiling.EXACT = {**compiling.FAST, "xla_cpu_use_fusion_emitters": False}
+        _exact["exact"] = same_function.EXACT
+        same_function.EXACT = {
+            **same_function.EXACT,
+            "xla_cpu_use_fusion_emitters": False,
+        }
     else:
-        compiling.EXACT = _exact.pop("exact")
-    compiling._kept.clear()
+        same_function.EXACT = _exact.pop("exact")
     emitted_pair._compared.cache_clear()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import serialization
 from flax.training.train_state import TrainState
@@ -24,7 +25,6 @@ from optim2optax.checkpoints.correspondence import STEP
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree
-from optim2optax.checkpoints.leaf_kinds import refuse_other_kinds
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.remote import local_copies
 from optim2optax.checkpoints.state_dict_places import (
@@ -32,6 +32,7 @@ from optim2optax.checkpoints.state_dict_places import (
     at,
     child_at,
     key_of,
+    leaves,
     quoted,
 )
 
@@ -119,7 +120,7 @@ class _Loading:
             raise CheckpointError(
                 f"{quoted(left[0])} of the checkpoint has no place in the new state."
             )
-        refuse_other_kinds(new, fresh, {*self.values})
+        _refuse_other_kinds(new, fresh, {*self.values})
         return serialization.from_state_dict(self.state, new)
 
     def _carry_train_states(self) -> None:
@@ -293,3 +294,56 @@ def _keys_of_parts(state: Any, place: Path) -> dict[str, str]:
                 if name in keys
             }
     return {}
+
+
+KINDS = {
+    "bool": jnp.bool_,
+    "int": jnp.integer,
+    "float": jnp.floating,
+    "complex": jnp.complexfloating,
+}
+
+
+def _refuse_other_kinds(
+    new: Mapping[str, Any] | Any, fresh: Any, carried: Collection[Path]
+) -> None:
+    """Refuse a state dict in which a leaf is of another kind than in the fresh one.
+
+    Args:
+      new: the state dict with the values of a checkpoint.
+      fresh: the state dict as the program makes it.
+      carried: the places that are carried over from legacy optimizers, where each array must have
+        the same kind of numbers as in the program.
+
+    Raises:
+      CheckpointError: if there is such a leaf.
+    """
+    for path, value in leaves(new):
+        like = at(fresh, path)
+        if like is None:
+            continue
+        is_carried = any(path[: len(place)] == place for place in carried)
+        kind = _kind(value, is_carried)
+        wanted = _kind(like, is_carried)
+        if kind != wanted:
+            raise CheckpointError(
+                f"{quoted(path)} is {kind} in the checkpoint, and {wanted} in the new state."
+            )
+
+
+def _kind(leaf: Any, is_carried: bool) -> str:
+    """The kind of a leaf, in words. Beside optimizers, all numbers are of one kind."""
+    name = _name(leaf)
+    if name in KINDS and not is_carried:
+        return "a number"
+    return f"of type {name}"
+
+
+def _name(leaf: Any) -> str:
+    """The name of a kind of numbers, of which there may be an array, or of another type."""
+    dtype = getattr(leaf, "dtype", None)
+    if dtype is not None:
+        for name, kind in KINDS.items():
+            if jnp.issubdtype(dtype, kind):
+                return name
+    return type(leaf).__name__

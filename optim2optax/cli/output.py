@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 
 from codemods.model import Progress, Stage
-from optim2optax.cli.colour import wants_colour, wants_links
+from optim2optax.cli.colour import wants_colour
 from optim2optax.reporting import Report, render
 from optim2optax.reporting.diff import unified_diff
 
@@ -29,10 +29,6 @@ def print_report(report: Report, output_format: str, *, code_on_stdout: bool) ->
     stream = sys.stderr if aside else sys.stdout
     colour = wants_colour(stream)
     text = render(report, output_format, colour=colour)
-    if output_format == "text" and wants_links(stream):
-        from optim2optax.reporting.terminal_links import with_links
-
-        text = with_links(text, report.results)
     click.echo(text, err=aside, nl=False, color=colour)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -115,7 +114,7 @@ class Parity(click.Command):
     "-k",
     "expression",
     metavar="EXPRESSION",
-    help="Run only cases whose names match, as in pytest.",
+    help="Run only cases whose names match: words with and, or, not.",
 )
 @click.option(
     "--save",
@@ -235,34 +234,43 @@ def command(
     if legacy_wheel is not None:
         # Workers, and both sides of a command, need it too.
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
-    # pytest runs the cases: these are options of the plugin
-    given = {
-        "steps": steps,
-        "seed": seed,
-        "before": before,
-        "legacy-python": legacy_python and legacy_python.absolute(),
-        "save": save and save.absolute(),
-        "against": against and against.absolute(),
-        "command": json.dumps(training) if training else None,
-        "timeout": timeout,
-    }
-    options = [
-        f"--parity-{name}={value}" for name, value in given.items() if value is not None
-    ]
-    options += [f"--parity-link={link.absolute()}" for link in links]
-    options += [f"--parity-compare={os.path.relpath(file)}" for file in files]
-    options += [f"--parity-lines={_expression(line)}" for line in lines]
+    from optim2optax.parity.command.runs import RunOptions
+    from optim2optax.parity.session.project import Request
+    from optim2optax.parity.session.running import run
+    from optim2optax.parity.session.tasks import selecting
+
+    try:
+        selects = selecting(expression)
+    except SyntaxError as error:
+        raise click.UsageError(
+            f"-k {shlex.quote(str(expression))}: {error.msg}"
+        ) from error
+    request = Request(
+        paths=tuple(Path(path).resolve() for path in paths),
+        folder=Path.cwd(),
+        before=before,
+        against=against,
+        steps=steps,
+        seed=seed,
+        command=tuple(training),
+        options=RunOptions(
+            timeout,
+            [link.absolute() for link in links],
+            legacy_python and legacy_python.absolute(),
+            [os.path.relpath(file) for file in files],
+            [*map(_expression, lines)],
+        ),
+    )
     if training:
         shown = shlex.join(training)
         click.echo(
             f"Running `{shown}` in copies of {before} and of the code as it is now …",
             err=True,
         )
-    from optim2optax.parity.plugin.starting import run
-
+    outputs = {**reports, "save": save}
+    wanted = {name: path for name, path in outputs.items() if path is not None}
     try:
-        outputs = {**reports, "save": save}
-        code = run(paths, options, jobs, outputs, expression, before, against)
+        code = run(request, selects, jobs, wanted, expression)
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     context.exit(code)

@@ -7,7 +7,7 @@ from optim2optax.wording import command_to_install
 
 __all__ = ["observe", "what_is_missing"]
 
-NEEDED = ("jax", "flax", "optax", "pytest")
+NEEDED = ("jax", "flax", "optax")
 
 
 def what_is_missing() -> str:

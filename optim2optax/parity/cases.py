@@ -22,7 +22,6 @@ from optim2optax.parity.judging.comparison import (
 from optim2optax.parity.optimizer.coverage import legacy_within
 from optim2optax.parity.optimizer.emitted_pair import compare_variants, with_link
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
-from optim2optax.parity.optimizer.reproduction import reproduction
 from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.trees import TreeError
 from optim2optax.parity.scenario.baseline import (
@@ -51,7 +50,6 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
         case,
         comparison=with_link(comparison, chosen, seed),
         reason=_known_fault(emitted, comparison),
-        reproduction=reproduction(replace(chosen, before=emitted.before), steps, seed),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -96,15 +95,8 @@ def _contents(path: Path) -> Iterator[tuple[str, Left]]:
             yield from _leaves(dict(np.load(path, allow_pickle=False)))
         case ".json":
             yield from _leaves(json.loads(path.read_bytes()))
-        case ".jsonl":
-            lines = path.read_bytes().splitlines()
-            yield from _leaves([json.loads(line) for line in lines if line])
         case ".msgpack":
             yield from _leaves(serialization.msgpack_restore(path.read_bytes()))
-        case ".csv":
-            yield from _of_table(path, ",")
-        case ".tsv":
-            yield from _of_table(path, "\t")
         case _:
             yield from _of_text(path)
 
@@ -135,19 +127,6 @@ def _leaf(values: NDArray[Any]) -> Left:
         return Numbers(values)
     # True and "True" are not the same text: bTrue, U'True'.
     return f"{kind}{values.tolist()!r}"
-
-
-def _of_table(path: Path, delimiter: str) -> Iterator[tuple[str, Left]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file, delimiter=delimiter))
-    for number, row in enumerate(rows, 1):
-        for column, cell in enumerate(row, 1):
-            yield f"row {number}, column {column}", _cell(cell)
-
-
-def _cell(text: str) -> Left:
-    is_number = NUMBER.fullmatch(text.strip())
-    return _number(text) if is_number else text
 
 
 def _of_line(line: str) -> Iterator[tuple[str, Left]]:

@@ -59,15 +59,9 @@ def compare_command(
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         scratch = Path(temporary).resolve()
         try:
-            runs = Runs(command, before, folder, options, scratch)
-            found = _judged(runs)
+            return _judged(Runs(command, before, folder, options, scratch))
         except DifferentParametersError as error:
             raise CommandError(str(error)) from error
-    if not runs.linked:
-        return found
-    names = ", ".join(map(str, runs.linked))
-    remark = f"The old side has a link to what git ignores in your tree: {names}."
-    return replace(found, remarks=(*found.remarks, remark))
 
 
 def _judged(runs: Runs) -> Comparison:

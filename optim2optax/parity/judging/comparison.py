@@ -127,33 +127,6 @@ def figures(comparison: Comparison) -> str:
     return f"{text}, float32 drift {comparison.drift:.1e}"
 
 
-def in_words(comparison: Comparison) -> str:
-    """The verdict with its figures, as a sentence."""
-    error = f"{comparison.error:.1e}{gate(comparison)}"
-    steps = f"{comparison.steps} steps"
-    drift = ""
-    if comparison.drift is not None:
-        drift = f" In float32 it is {comparison.drift:.1e}."
-    match comparison.verdict:
-        case Verdict.IDENTICAL:
-            return f"The same function: not one bit differs in any of {steps}."
-        case Verdict.EQUIVALENT if comparison.error == 0.0:
-            return (
-                f"The same function: the error is zero in every one of {steps}.{drift}"
-            )
-        case Verdict.EQUIVALENT:
-            return (
-                f"The same function: in {steps}, the largest difference is {error} of how far "
-                f"the parameters moved.{drift}"
-            )
-        case Verdict.DIFFERENT:
-            return (
-                f"Another function: in {steps}, the largest difference is {error} of how far "
-                "the parameters moved."
-            )
-    return f"Nothing is proven by {steps}."
-
-
 def gate(comparison: Comparison) -> str:
     """The gate of a comparison in brackets, where it is not that of a replay."""
     if comparison.gate == REPLAY_GATE:

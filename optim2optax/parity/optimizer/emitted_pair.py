@@ -28,8 +28,7 @@ from optim2optax.parity.optimizer.coverage import (
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
 from optim2optax.parity.optimizer.mistakes import mistakes
 from optim2optax.parity.optimizer.probe import probe_params
-from optim2optax.parity.optimizer.probed import compare_probed
-from optim2optax.parity.optimizer.same_function import replay
+from optim2optax.parity.optimizer.same_function import Pair, compare_probed
 from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart
 from optim2optax.parity.optimizer.variants import variants
 
@@ -124,6 +123,7 @@ def with_link(
     if first is None or first.link is not None:
         return comparison
     old, new = evaluate(emitted)
+    pair = Pair(old, new)
     random = np.random.default_rng(seed)
     # Few and small leaves suffice to see a link.
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
@@ -140,7 +140,7 @@ def with_link(
 
     def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
         gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-        start, before, after = replay(old, new, params, gradients, rates)
+        start, before, after = pair.replay(params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
     def agrees(wrong: EmittedOptimizer) -> bool:
@@ -149,9 +149,10 @@ def with_link(
             _, other = evaluate(wrong)
         except UnevaluableError:
             return False
+        both = Pair(new, other)
         for scale in (USUAL, TINY):
             gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-            start, after, found = replay(new, other, params, gradients, rates)
+            start, after, found = both.replay(params, gradients, rates)
             if not _agree(_movement(start, after), _movement(start, found)):
                 return False
         return True

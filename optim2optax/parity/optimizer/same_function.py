@@ -1,11 +1,11 @@
 """Whether an old optimizer and a new one are the same function.
 
-Both get the same gradients, and the judge decides.
+Both get the same gradients, and the judge decides: in the main replay, and in short special ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -18,8 +18,13 @@ from optim2optax.parity.judging.comparison import Comparison, Difference, Verdic
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import first_far_apart, judge
 from optim2optax.parity.judging.movement import PyTree, leaves_by_path
-from optim2optax.parity.optimizer.compiling import compiled_once
-from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
+from optim2optax.parity.optimizer.probe import (
+    extreme_gradients,
+    few_params,
+    params_around,
+    probe_params,
+    recorded_gradients,
+)
 from optim2optax.parity.replaying import stepping
 from optim2optax.precision import precise
 
@@ -30,6 +35,17 @@ Gradients and rates are stacked over steps, as are the results.
 """
 
 VETO = "In float64 the two agree; in float32 this value is finite on one side alone."
+
+LIKELY = 1e-9
+"""How far finite values may be apart where gradients are extreme.
+
+It is in relation to the movement of the element, or to its value.
+"""
+
+EXTREME = "what becomes of an extreme gradient"
+
+FEW_STEPS = 12
+"""The steps of the replay for leaves of other sizes."""
 
 
 def compare_transformations(
@@ -61,15 +77,26 @@ def compare_transformations(
         TypeError: if one of the two is no optimizer.
     """
     params = probe_params(seed) if params is None else params
+    return _compare(Pair(old, new), steps, seed, params, overrides)
+
+
+def _compare(
+    pair: Pair,
+    steps: int,
+    seed: int,
+    params: PyTree,
+    overrides: Callable[[int], ArrayLike] | None,
+) -> Comparison:
+    """The comparison of the main replay, in float64 and in the parameters' own precision."""
     gradients = recorded_gradients(params, steps, seed)
-    rates = rates_of(overrides, steps)
+    rates = _rates(overrides, steps)
     by_path = leaves_by_path(gradients)
     # Weight decay may move a leaf without gradients, and nothing else does.
     idle = [leaf for leaf, values in by_path.items() if not np.any(values)]
     evidence = Evidence(idle=idle)
 
     def compare(wide: bool) -> tuple[Comparison, Difference | None]:
-        trees = replay(old, new, params, gradients, rates, wide)
+        trees = pair.replay(params, gradients, rates, wide)
         start, before, after = map(leaves_by_path, trees)
         judged = judge(before, after, start, evidence=evidence)
         return judged, first_far_apart(start, before, after)
@@ -88,7 +115,142 @@ def compare_transformations(
     return replace(measured, verdict=verdict)
 
 
-def rates_of(
+def compare_probed(
+    old: Any,
+    new: Any,
+    steps: int = 120,
+    seed: int = 0,
+    params: PyTree = None,
+    overrides: Callable[[int], float] | None = None,
+    horizon: int = 0,
+    sizes: Sequence[int] = (),
+) -> Comparison:
+    """Compare as `compare_transformations` does, and in further replays.
+
+    These have extreme gradients, more steps, and leaves of other sizes.
+
+    Args:
+        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
+        new: what is to replace it, likewise.
+        steps: of the main replay.
+        seed: of parameters and gradients.
+        params: what to probe with instead of `probe_params`.
+        overrides: the learning rate at each step.
+        horizon: the steps of a further replay, of few parameters; it takes place if they are more
+            than `steps`.
+        sizes: numbers at which the optimizer does otherwise by the size of a leaf: further leaves
+            are as large, larger and smaller.
+
+    Returns:
+        The comparison of the main replay, or of the first further one in which the two differ.
+    """
+    params = probe_params(seed) if params is None else params
+    pair = Pair(old, new)
+    found = _compare(pair, steps, seed, params, overrides)
+    if found.verdict not in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
+        return found
+
+    further: list[tuple[PyTree, int]] = []
+    if horizon > steps:
+        further.append((few_params(params), horizon))
+    if sizes:
+        further.append((params_around(sizes, seed), FEW_STEPS))
+    for few, number in further:
+        gradients = recorded_gradients(few, number, seed)
+        trees = pair.replay(few, gradients, _rates(overrides, number))
+        start, before, after = map(leaves_by_path, trees)
+        other = judge(before, after, start)
+        if other.verdict is Verdict.DIFFERENT:
+            return other
+    gradients = extreme_gradients(params, steps, seed)
+    for wide in (True, False):
+        trees = pair.replay(params, gradients, _rates(overrides, steps), wide)
+        start, before, after = map(leaves_by_path, trees)
+        # In float32, only what overflows on one side alone counts.
+        gate = LIKELY if wide else np.inf
+        apart = first_far_apart(start, before, after, gate)
+        if apart is not None:
+            apart = replace(apart, ulp=None, link=EXTREME)
+            return replace(found, verdict=Verdict.DIFFERENT, first_difference=apart)
+    return found
+
+
+EXACT: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_parallel_codegen_split_count": "1",
+    "xla_cpu_use_fusion_emitters": True,
+}
+"""On CPU, compiling takes far longer than running, so that optimizing the code is wasted.
+
+To split a small function for several threads takes longer than it saves. The last option
+distinguishes identical from equivalent, whatever XLA_FLAGS say.
+"""
+
+
+class Pair:
+    """Two optimizers that take the same steps. Raises TypeError if one of the two is none.
+
+    Args:
+        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
+        new: the new side, likewise.
+    """
+
+    def __init__(self, old: Any, new: Any) -> None:
+        self.sides = _side(old), _side(new)
+        self._compiled: dict[Any, Callable[..., Any]] = {}
+
+    def replay(
+        self, params: PyTree, gradients: PyTree, rates: Any = None, wide: bool = True
+    ) -> tuple[PyTree, PyTree, PyTree]:
+        """Let both sides take steps.
+
+        Args:
+            params: what both start from.
+            gradients: a tree like `params`, whose leaves have a leading axis of steps.
+            rates: the learning rate of each step, or None.
+            wide: compute in float64; else in float32.
+
+        Returns:
+            The start, and the parameters of either side, stacked over steps.
+        """
+
+        def starting(leaf: Any) -> jax.Array:
+            return jnp.asarray(leaf, jnp.float64 if wide else None)
+
+        def alike(leaf: jax.Array, values: Any) -> jax.Array:
+            return jnp.asarray(values, leaf.dtype)
+
+        with precise(wide):
+            start = jax.tree_util.tree_map(starting, params)
+            inputs = jax.tree_util.tree_map(alike, start, gradients)
+            leaves, structure = jax.tree_util.tree_flatten((inputs, rates))
+            # Another replay of as many steps has only other values.
+            key = wide, structure, tuple(map(jnp.shape, leaves))
+            if key not in self._compiled:
+                lowered = jax.jit(self._both).lower(start, inputs, rates)
+                self._compiled[key] = _compiled(lowered)
+            before, after = jax.device_get(self._compiled[key](start, inputs, rates))
+            return start, before, after
+
+    def _both(self, *arguments: Any) -> tuple[PyTree, PyTree]:
+        # Both are compiled as one function, which takes a fifth less time than two.
+        before, after = self.sides
+        return before(*arguments), after(*arguments)
+
+
+def _compiled(lowered: Any) -> Any:
+    # The options are those of the CPU.
+    if jax.default_backend() != "cpu":
+        return lowered.compile()
+    try:
+        return lowered.compile(EXACT)
+    except jax.errors.JaxRuntimeError:
+        # A version of XLA may not have the option.
+        known = EXACT.keys() - {"xla_cpu_use_fusion_emitters"}
+        return lowered.compile({name: EXACT[name] for name in known})
+
+
+def _rates(
     overrides: Callable[[int], ArrayLike] | None, steps: int
 ) -> NDArray[np.float64] | None:
     """The learning rate of each step as an array, if there are overrides."""
@@ -141,45 +303,3 @@ def _optax_side(transformation: Any) -> Side:
         return trajectory
 
     return trajectory
-
-
-def replay(
-    old: Any,
-    new: Any,
-    params: PyTree,
-    gradients: PyTree,
-    rates: Any = None,
-    wide: bool = True,
-) -> tuple[PyTree, PyTree, PyTree]:
-    """Let both sides take the same steps.
-
-    Args:
-        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
-        new: the new side, likewise.
-        params: what both start from.
-        gradients: a tree like `params`, whose leaves have a leading axis of steps.
-        rates: the learning rate of each step, or None.
-        wide: compute in float64; else in float32.
-
-    Returns:
-        The start, and the parameters of either side, stacked over steps.
-    """
-    # Both are compiled as one function, which takes a fifth less time than two.
-    before_side = _side(old)
-    after_side = _side(new)
-
-    def run(*arguments: Any) -> tuple[PyTree, PyTree]:
-        return before_side(*arguments), after_side(*arguments)
-
-    def starting(leaf: Any) -> jax.Array:
-        return jnp.asarray(leaf, jnp.float64 if wide else None)
-
-    def alike(leaf: jax.Array, values: Any) -> jax.Array:
-        return jnp.asarray(values, leaf.dtype)
-
-    with precise(wide):
-        start = jax.tree_util.tree_map(starting, params)
-        inputs = jax.tree_util.tree_map(alike, start, gradients)
-        compiled = compiled_once((old, new, wide), run, start, inputs, rates)
-        before, after = jax.device_get(compiled(start, inputs, rates))
-        return start, before, after

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from optim2optax.parity.judging.comparison import REPLAY_GATE, in_words, place
+from optim2optax.parity.judging.comparison import REPLAY_GATE, figures, place
 from optim2optax.parity.reports.result import Report
 from optim2optax.plots import plot
 
@@ -24,7 +24,7 @@ def render_html(report: Report) -> str:
     )
     return environment.get_template("report.html.j2").render(
         report=report,
-        in_words=in_words,
+        figures=figures,
         place=place,
         plot=plot,
         gate=REPLAY_GATE,

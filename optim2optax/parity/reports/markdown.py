@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 from optim2optax.parity.judging.comparison import Verdict, place
 from optim2optax.parity.reports.result import Case, Report
 from optim2optax.wording import escaped, markdown_cell
-
-LIMIT = 500_000
-"""UTF-8 bytes. GitHub takes a mebibyte."""
-
-LEFT_OUT = (
-    "\nFor length, the rest is left out here: --html and --json have all of it.\n"
-)
 
 SIGNS = {
     Verdict.IDENTICAL: "✅",
@@ -24,20 +15,11 @@ SIGNS = {
 }
 
 
-def render_markdown(report: Report, limit: int = LIMIT) -> str:
-    """A table of all cases, those that do not pass first, and a section for each of these.
-
-    Args:
-        report: what was found.
-        limit: how many UTF-8 bytes there may be. The rest is left out, and a last sentence says so.
-    """
+def render_markdown(report: Report) -> str:
+    """A table of all cases, those that do not pass first, and a section for each of these."""
     failing = [case for case in report.cases if not case.passes]
     parts = [_head(report), *map(_row, report.cases), "\n", *map(_details, failing)]
-    ends = list(accumulate(len(part.encode()) for part in parts))
-    if ends[-1] <= limit:
-        return "".join(parts)
-    room = limit - len(LEFT_OUT.encode())
-    return "".join(parts[: sum(end <= room for end in ends)]) + LEFT_OUT
+    return "".join(parts)
 
 
 def _head(report: Report) -> str:
@@ -71,13 +53,13 @@ def _details(case: Case) -> str:
     if reason:
         parts.append(f"{_block(reason)}\n")
     sources = (
-        ("Before", case.before),
-        ("After", case.after),
-        ("To repeat it", case.reproduction),
+        ("Before", case.before, "python"),
+        ("After", case.after, "python"),
+        ("To repeat it", case.reproduction, "shell"),
     )
-    for title, source in sources:
+    for title, source, language in sources:
         if source:
-            parts.append(f"{title}:\n\n{_block(source, 'python')}\n")
+            parts.append(f"{title}:\n\n{_block(source, language)}\n")
     body = "\n".join(parts)
     summary = f"{escaped(case.name)}: {case.outcome.words}"
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n\n"

@@ -22,7 +22,7 @@ class Case:
     `name` is that of the case, such as `src/train.py:41 Adam`. `before` and `after` are the source
     texts that were compared, if there are any. `comparison` is None if the case could not run;
     `reason` then says why, in one sentence. For a case that ran, `reason` names a known fault of
-    the old side, if one shows. `reproduction` is a script that repeats the case alone.
+    the old side, if one shows. `reproduction` is the command that runs the case again, alone.
     """
 
     name: str

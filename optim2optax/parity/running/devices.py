@@ -7,13 +7,6 @@ import os
 import click
 
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
-REMEDIES = {
-    "cpu": "`pip install jax`",
-    "gpu": "`pip install 'jax[cuda12]'`, and NVIDIA's driver",
-    "tpu": "`pip install 'jax[tpu]'`",
-}
-"""How JAX is installed for each platform."""
-
 HOST_DEVICES = "--xla_force_host_platform_device_count"
 
 
@@ -72,10 +65,10 @@ def _why_not(asked: str, error: Exception) -> str:
     first, _, _ = str(error).partition("\n")
     reason = first.rstrip(".") or "it has no plugin for it"
     platform = "gpu" if asked == "cuda" else asked
-    how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
+    extra = {"gpu": "jax[cuda12]", "tpu": "jax[tpu]"}.get(platform, "jax")
     return (
-        f"JAX finds no {platform} here: {reason}. "
-        f"Install JAX for it{how}, or choose another platform with --platform."
+        f"JAX finds no {platform} here: {reason}. Install JAX for it "
+        f"(`pip install '{extra}'`), or choose another platform with --platform."
     )
 
 

@@ -166,13 +166,6 @@ def _answer(folder: Path, *words: str) -> str | None:
     return None if done.returncode else done.stdout.strip()
 
 
-def is_ignored(root: Path, path: Path) -> bool:
-    """Whether something exists at a path in a repository, and git ignores it."""
-    return (root / path).exists() and not git(
-        root, "check-ignore", "--quiet", str(path)
-    ).returncode
-
-
 def share_head(root: Path, target: Path) -> None:
     """Let the copy of a tree be a repository on the same commit.
 

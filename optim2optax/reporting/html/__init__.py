@@ -114,9 +114,9 @@ def _groups(report: Report) -> dict[Location, list[tuple[Location, Site]]]:
 
 def _figures(found: Comparison) -> str:
     # it needs NumPy, as a comparison does
-    from optim2optax.parity.judging.comparison import in_words
+    from optim2optax.parity.judging.comparison import figures
 
-    return in_words(found)
+    return f"{found.verdict.words} after {figures(found)}"
 
 
 def _prose(text: str) -> Markup:

@@ -13,7 +13,6 @@ import pytest
 from codemods import Options, Source, migrate
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import Carrying, parts_of
-from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.trajectories import assert_near
@@ -180,52 +179,6 @@ def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) ->
             state = jax.jit(new["step"])(state, gradients(number), 0.5 + number / 100)
 
         assert_near(state.params, optimizer.target, parameters())
-
-
-@pytest.fixture(scope="module")
-def half_trained(tmp_path_factory: pytest.TempPathFactory, legacy_wheel: Path) -> Any:
-    """What a checkpoint of Adam has."""
-    path = tmp_path_factory.mktemp("half") / "checkpoint_50"
-    old_run(OPTIMIZERS["Adam"], path)
-    return read(path)
-
-
-WITHOUT_OUT = {name: layer for name, layer in parameters().items() if name != "out"}
-REFUSED: dict[str, tuple[str, Any, str]] = {
-    "a leaf that has no place": (
-        OPTIMIZERS["Adam"],
-        WITHOUT_OUT,
-        "`state/param_states/out/kernel/grad_ema` has no place in the new state",
-    ),
-    "a place that has no leaf": (
-        OPTIMIZERS["Adam"],
-        {**parameters(), "more": np.ones(2)},
-        "`params/more` of the new state is not in the checkpoint",
-    ),
-    "another shape": (
-        OPTIMIZERS["Adam"],
-        {**parameters(), "out": {"kernel": np.ones((4, 5))}},
-        r"`.*out/kernel` has the shape \(4, 3\) in the checkpoint, and \(4, 5\)",
-    ),
-    "another optimizer": (
-        "optim.Momentum(0.1)",
-        parameters(),
-        "not in the checkpoint, which would have it at `state/param_states/.*/momentum`",
-    ),
-    "one that keeps less": (
-        "optim.GradientDescent(0.1)",
-        parameters(),
-        "`state/param_states/10/m/grad_ema` has no place",
-    ),
-}
-
-
-@pytest.mark.parametrize(("definition", "params", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit(
-    definition: str, params: Any, why: str, half_trained: Any
-) -> None:
-    with pytest.raises(CheckpointError, match=why):
-        carried(half_trained, new_state(definition, params))
 
 
 def test_a_state_of_one_number_is_no_placeholder() -> None:

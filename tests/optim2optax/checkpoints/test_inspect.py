@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, contents
-from optim2optax.checkpoints.files import checkpoints_at
 from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.listing import as_text, inspect
 from optim2optax.cli import application
@@ -249,36 +248,6 @@ def test_bfloat16_and_numbers(tmp_path: Path) -> None:
         "point": "complex",
         "word": "str",
     }
-
-
-def test_a_train_state(tmp_path: Path) -> None:
-    import optax
-    from flax import serialization
-    from flax.training.train_state import TrainState
-
-    state: Any = TrainState.create(apply_fn=None, params=PARAMS, tx=optax.adam(0.1))  # type: ignore[no-untyped-call]
-    path = tmp_path / "checkpoint_1"
-    path.write_bytes(serialization.to_bytes({"state": state.replace(step=12)}))
-    [found] = contents(read(path)).found
-
-    assert (found.path, found.kind, found.step) == ("state", "train state", 12)
-
-
-def test_a_history_in_the_order_of_its_steps(tmp_path: Path) -> None:
-    for name in (
-        "checkpoint_100",
-        "checkpoint_20",
-        "checkpoint_3",
-        "events.log",
-        "notes",
-    ):
-        (tmp_path / name).write_bytes(b"")
-
-    assert [path.name for path in checkpoints_at(tmp_path)] == [
-        "checkpoint_3",
-        "checkpoint_20",
-        "checkpoint_100",
-    ]
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -178,6 +178,13 @@ REFUSED = {
         beside(3), like_beside("three"), "`more` is a number in the checkpoint, and of type str in the new state",
     ),
     "moments of another kind": (of_integers, fresh, r"`opt_state/0/mu/bias` is of type int .*, and of type float"),
+    "another optimizer": (
+        alone, lambda: fresh(optax.sgd(0.1, 0.9)),
+        "not in the checkpoint, which would have it at `state/param_states/.*/momentum`",
+    ),
+    "one that keeps less": (
+        alone, lambda: fresh(optax.sgd(0.1)), "`state/param_states/bias/grad_ema` has no place in the new state",
+    ),
     "another shape of one of two": (
         pair, like_pair_with_another_shape, r"at `1/other`: `params/bias` has the shape \(2,\)",
     ),

@@ -152,23 +152,6 @@ def test_numbers_that_are_none_are_carried_with_a_warning(folder: Path) -> None:
     ]
 
 
-def test_a_full_disk_leaves_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    result = converted("checkpoint_3", "new")
-
-    assert (
-        result.exit_code,
-        "new cannot be written: No space left on device" in result.output,
-    ) == (2, True)
-    written = {path.name for path in folder.iterdir()} - {"__pycache__"}
-    assert written == {"checkpoint_3", "program_of_mine.py"}
-
-
 UNPRIVILEGED = """
 import json, sys
 from click.testing import CliRunner

@@ -16,7 +16,7 @@ from optim2optax.cli import application
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are not of this system")
 
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\")
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Session:
 
     @property
     def plain(self) -> str:
-        """What was shown, without colours and links, and without the lines of progress."""
+        """What was shown, without colours, and without the lines of progress."""
         lines = (
             line.rpartition("\r")[2] for line in ESCAPE.sub("", self.shown).split("\n")
         )

@@ -1,4 +1,4 @@
-"""Completion in shells, by the protocol of click: what each shell is given, and what bash makes of it."""
+"""Completion in shells, by the protocol of click."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.cli import application
-from tests.optim2optax.processes import environment, run_program
 
 
 def completions(shell: str, *words: str) -> str:
@@ -46,14 +45,3 @@ def test_codes_behind_a_comma(option: str) -> None:
     assert completions("bash", "rewrite", option, "FO1,fo20").splitlines() == [
         f"plain,FO1,{code}" for code in catalogue() if code.startswith("FO20")
     ]
-
-
-def test_in_bash() -> None:
-    script = """
-        eval "$(_OPTIM2OPTAX_COMPLETE=bash_source optim2optax)"
-        COMP_WORDS=(optim2optax explain Momen) COMP_CWORD=2
-        _optim2optax_completion optim2optax
-        echo "${COMPREPLY[@]}"
-    """
-    done = run_program("bash", "-c", script, env=environment())
-    assert done.stdout == "Momentum\n"

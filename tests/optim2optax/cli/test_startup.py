@@ -13,8 +13,7 @@ from tests.optim2optax.programs import LEGACY, MODERN
 
 HEAVY = words(
     "libcst jax flax optax numpy codemods.engine codemods.rules "
-    "optim2optax.parity jinja2 optim2optax.reporting.html "
-    "optim2optax.reporting.terminal_links"
+    "optim2optax.parity jinja2 optim2optax.reporting.html"
 )
 
 

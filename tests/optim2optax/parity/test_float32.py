@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.scenario.scenario import run_both_loops
 from tests.optim2optax.parity.scenario.sides import written
@@ -76,20 +75,6 @@ def test_parameters_that_numpy_made(
 def test_a_program_that_insists_on_float32(tmp_path: Path) -> None:
     found = compared(tmp_path, INSISTING, migrated(INSISTING))
     assert found.verdict is not Verdict.DIFFERENT, found
-
-
-@pytest.mark.thorough
-def test_a_command_that_insists_on_float32(tmp_path: Path) -> None:
-    for folder, text in (
-        ("old", INSISTING),
-        ("new", migrated(INSISTING).replace("b1=0.8", "b1=0.81")),
-    ):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "train.py").write_text(text)
-    found = compare_command(
-        ("python", "train.py"), str(tmp_path / "old"), tmp_path / "new"
-    )
-    assert found.verdict is Verdict.DIFFERENT, found
 
 
 SUMMED = """

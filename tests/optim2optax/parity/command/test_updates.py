@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,8 +38,38 @@ def run(models: Sequence[float], known: bool = True) -> list[Update]:
     ]
 
 
-def test_the_same() -> None:
-    assert compare_updates(run([1.0]), run([1.0])).verdict is Verdict.IDENTICAL
+def models(step: Any, *factors: float) -> list[Update]:
+    """Models one after the other; `step` gives the count of a step."""
+    return [update(step(n), model, n) for model in factors for n in range(12)]
+
+
+def idling() -> list[Update]:
+    """Steps between which others move nothing, as `optax.MultiSteps` takes while it accumulates."""
+    idle = [update(2 * step, 1.0, step - 1, idle=True) for step in range(12)]
+    moving = [update(2 * step + 1, 1.0, step) for step in range(12)]
+    return [found for pair in zip(idle, moving, strict=True) for found in pair]
+
+
+SAME = {
+    "one model": (run([1.0]), run([1.0])),
+    "several in turn, and without counts": (
+        models(int, 1.0, 2.0),
+        models(lambda _: None, 1.0, 2.0),
+    ),
+    "members whose callbacks race": (run([1.0, 2.0, 3.0]), run([3.0, 1.0, 2.0])),
+    "devices that do alike": (run([1.0] * 4), run([1.0])),
+    "steps that move nothing": (run([1.0]), idling()),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), SAME.values(), ids=SAME)
+def test_the_same(old: list[Update], new: list[Update]) -> None:
+    assert compare_updates(old, new).verdict is Verdict.IDENTICAL
+
+
+def test_a_member_that_differs() -> None:
+    found = compare_updates(run([1.0, 2.0, 3.0]), run([3.001, 1.0, 2.0]))
+    assert found.verdict is Verdict.DIFFERENT
 
 
 def test_other_parameters() -> None:
@@ -47,39 +78,12 @@ def test_other_parameters() -> None:
         compare_updates([update(0, 1.0, 0)], [update(0, 1.0, 0, "v")])
 
 
-def test_several_models_in_turn_and_without_counts() -> None:
-    in_turn = [update(step, model, step) for model in (1.0, 2.0) for step in range(12)]
-    by_hand = [update(None, model, step) for model in (1.0, 2.0) for step in range(12)]
-    assert compare_updates(in_turn, by_hand).verdict is Verdict.IDENTICAL
-
-
-def test_members_whose_callbacks_race() -> None:
-    assert (
-        compare_updates(run([1.0, 2.0, 3.0]), run([3.0, 1.0, 2.0])).verdict
-        is Verdict.IDENTICAL
-    )
-    found = compare_updates(run([1.0, 2.0, 3.0]), run([3.001, 1.0, 2.0]))
-    assert found.verdict is Verdict.DIFFERENT
-
-
 def test_too_few_steps_of_one_model_prove_nothing_of_it() -> None:
     few = [update(step, 1.0, step, "head") for step in range(3)]
     found = compare_updates([*run([1.0]), *few], [*run([1.0]), *few])
     assert found.verdict is Verdict.IDENTICAL
     assert found.remarks[0].startswith("Of head: Only 3 steps were taken")
     assert compare_updates(few, few).verdict is Verdict.NOTHING_PROVEN
-
-
-def test_devices_that_do_alike() -> None:
-    assert compare_updates(run([1.0] * 4), run([1.0])).verdict is Verdict.IDENTICAL
-
-
-def test_steps_that_move_nothing() -> None:
-    """As `optax.MultiSteps` takes while it accumulates."""
-    idle = [update(2 * step, 1.0, step - 1, idle=True) for step in range(12)]
-    moving = [update(2 * step + 1, 1.0, step) for step in range(12)]
-    both = [found for pair in zip(idle, moving, strict=True) for found in pair]
-    assert compare_updates(run([1.0]), both).verdict is Verdict.IDENTICAL
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -163,22 +163,75 @@ LOADED_BY_PATH = """
 from importlib.util import module_from_spec, spec_from_file_location
 import sys
 
-spec = spec_from_file_location("learning", PATH)
+spec = spec_from_file_location("learning", "{before}/src/lab/learning.py")
 sys.modules["learning"] = learning = module_from_spec(spec)
 spec.loader.exec_module(learning)
 learning.train(4)
 """
+WRITING = f"{MAIN}    open('{{now}}/result.txt', 'w').write('overwritten')\n"
+HANGING = (
+    "import sys, time\nprint('waiting for data', file=sys.stderr)\ntime.sleep(600)\n"
+)
+REFUSED = {
+    "code of the user's own tree": (
+        {"train.py": LOADED_BY_PATH},
+        "python train.py",
+        r"the old side ran code .*before/src/lab/learning\.py",
+    ),
+    "no legacy optimizer": (
+        {"src/lab/learning.py": NEW.replace("RATE", "0.1")},
+        "python train.py",
+        "the old side met no legacy optimizer",
+    ),
+    "what is written to the user's own tree": (
+        {"train.py": WRITING},
+        "python train.py",
+        r"parity writes nothing to your own files.*result\.txt",
+    ),
+    "a side that hangs": (
+        {"train.py": HANGING},
+        "python train.py",
+        r"the old side was ended after 8 seconds; .*\n.*waiting for data",
+    ),
+    "a Python that cannot be recorded": (
+        {},
+        "python -I -c pass",
+        r"took no step .*`python -I`",
+    ),
+    "a command that is not there": (
+        {},
+        "no-such-program",
+        r"ended with exit code 127:\nno-such-program: No such file",
+    ),
+}
 
 
-def test_code_that_is_loaded_from_the_users_own_tree(lab: Lab) -> None:
-    lab.write(
-        "train.py",
-        LOADED_BY_PATH.replace(
-            "PATH", repr(str(lab.before / "src" / "lab" / "learning.py"))
-        ),
-    )
+@pytest.mark.parametrize(("files", "command", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_proves_nothing_says_why(
+    lab: Lab,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    command: str,
+    why: str,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
+    (lab.now / "result.txt").write_text("mine")
+    for path, text in files.items():
+        lab.write(
+            path,
+            text.replace("{before}", str(lab.before)).replace("{now}", str(lab.now)),
+        )
+    hanging = "time.sleep" in files.get("train.py", "")
+    with pytest.raises(CommandError, match=why):
+        lab.compare(command, timeout=8 if hanging else None)
+    assert (lab.now / "result.txt").read_text() == "mine"
+
+
+def test_a_side_that_fails(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
+    lab.write("train.py", MAIN, "raise SystemExit('no data here')\n")
     with pytest.raises(
-        CommandError, match=r"the old side ran code .*before/src/lab/learning\.py"
+        CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"
     ):
         lab.compare("python train.py")
 
@@ -194,31 +247,6 @@ def test_a_package_that_is_installed_as_a_copy(
         match=r"the old side ran code .*site-packages/lab/learning\.py.*pip install -e",
     ):
         lab.compare("python train.py")
-
-
-def test_an_old_side_without_a_legacy_optimizer(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
-    lab.write("src/lab/learning.py", NEW.replace("RATE", "0.1"))
-    with pytest.raises(CommandError, match="the old side met no legacy optimizer"):
-        lab.compare("python train.py")
-
-
-def test_nothing_is_written_to_the_users_own_tree(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
-    result = lab.now / "result.txt"
-    result.write_text("mine")
-    lab.write(
-        "train.py", f"{MAIN}    open({str(result)!r}, 'w').write('overwritten')\n"
-    )
-    with pytest.raises(
-        CommandError, match=r"parity writes nothing to your own files.*result\.txt"
-    ):
-        lab.compare("python train.py")
-    assert result.read_text() == "mine"
 
 
 WORKERS = """
@@ -273,39 +301,6 @@ def test_commands_of_every_kind(
     comparison = lab.compare(command)
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
-
-
-def test_a_side_that_hangs(lab: Lab) -> None:
-    lab.write(
-        "train.py",
-        "import sys, time\nprint('waiting for data', file=sys.stderr)\ntime.sleep(600)\n",
-    )
-    with pytest.raises(
-        CommandError,
-        match=r"the old side was ended after 1 seconds; .*\n.*waiting for data",
-    ):
-        lab.compare("python train.py", timeout=1)
-
-
-def test_a_side_that_fails(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
-    lab.write("train.py", MAIN, "raise SystemExit('no data here')\n")
-    with pytest.raises(
-        CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"
-    ):
-        lab.compare("python train.py")
-
-
-def test_a_python_that_cannot_be_recorded(lab: Lab) -> None:
-    with pytest.raises(CommandError, match=r"took no step .*`python -I`"):
-        lab.compare("python -I -c pass")
-
-
-def test_a_command_that_is_not_there(lab: Lab) -> None:
-    with pytest.raises(
-        CommandError, match=r"ended with exit code 127:\nno-such-program: No such file"
-    ):
-        lab.compare("no-such-program")
 
 
 OLD_WORLD = """
@@ -391,12 +386,13 @@ def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
     lab.plant()
     before = sorted(path for path in lab.now.rglob("*"))
 
-    comparison = compare_command(("python", "train.py"), "HEAD", lab.now)
+    command = ("python", "train.py")
+    with pytest.raises(CommandError, match=r"data/numbers.txt'[\s\S]*--link PATH"):
+        compare_command(command, "HEAD", lab.now)
+    options = RunOptions(links=[Path("data")])
+    comparison = compare_command(command, "HEAD", lab.now, options)
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
-    assert comparison.remarks[-1] == (
-        "The old side has a link to what git ignores in your tree: data."
-    )
     assert sorted(path for path in lab.now.rglob("*")) == before
 
 

@@ -378,29 +378,6 @@ def test_another_optimizer_that_divides_by_zero() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rate", "expected"), [("0.1", Verdict.EQUIVALENT), ("0.101", Verdict.DIFFERENT)]
-)
-def test_groups_by_paths_that_the_program_alone_has(
-    rate: str, expected: Verdict
-) -> None:
-    """A predicate that fits no leaf of the probe would compare nothing."""
-    [found, *_] = emitted("""
-        from flax import optim
-
-        def create(params):
-            body = optim.ModelParamTraversal(lambda path, _: path.startswith("/encoder/layers"))
-            head = optim.ModelParamTraversal(lambda path, _: "readout" in path)
-            return optim.MultiOptimizer((body, optim.Momentum(0.2)), (head, optim.Adam(0.1))).create(params)
-        """)
-    assert found.name == "MultiOptimizer"
-    other = replace(
-        found,
-        optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})"),
-    )
-    assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
-
-
 PREDICATES = {
     "leaves": ('p.endswith("rate")', 'p.endswith("weights")'),
     "layers of one parent": ('p.startswith("/enc/a/")', 'p.startswith("/enc/b/")'),
@@ -412,9 +389,7 @@ PREDICATES = {
 @pytest.mark.parametrize(
     ("first", "second"), thinned(PREDICATES, "leaves", "two words at once")
 )
-def test_each_group_has_leaves_of_its_own(
-    first: str, second: str, wrong: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_group_has_leaves_of_its_own(first: str, second: str, wrong: str) -> None:
     """A group without a leaf would prove nothing, and let a wrong rate of it pass."""
     [found, *_] = emitted(f"""
         from flax import optim
@@ -434,17 +409,6 @@ def test_each_group_has_leaves_of_its_own(
         {Verdict.DIFFERENT} if wrong else {Verdict.IDENTICAL, Verdict.EQUIVALENT}
     )
 
-    exec(
-        compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
-    )
-    assert case.comparison is not None
-    first_difference = case.comparison.first_difference
-    if first_difference is not None:
-        # the likely mistake is looked for where a case is judged
-        first_difference = replace(first_difference, cause=None)
-    told = replace(case.comparison, first_difference=first_difference)
-    assert capsys.readouterr().out.strip() == str(told)
-
 
 UNEVALUABLE = {
     "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
@@ -462,31 +426,3 @@ def test_what_cannot_be_evaluated_says_so(new: str, why: str) -> None:
 
     assert case.outcome is Verdict.COULD_NOT_RUN
     assert why in case.reason
-
-
-CONSTANT = """
-    from flax import optim
-
-    def create(params, config):
-        return optim.Adagrad(config.lr).create(params)
-    """
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        pytest.param(CONSTANT, id="constant", marks=pytest.mark.thorough),
-        pytest.param(SCHEDULED.replace("{definition}", "Adam(rate)"), id="schedule"),
-    ],
-)
-def test_a_reproduction_repeats_the_verdict(
-    program: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    [found] = emitted(program)
-    case = optimizer_case("case", found, steps=100, seed=3)
-    exec(
-        compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
-    )
-
-    assert capsys.readouterr().out.strip() == str(case.comparison)
-    assert case.outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT)

@@ -13,8 +13,6 @@ from optim2optax.parity.reports import render_html
 from optim2optax.parity.reports.result import Case, Report
 from tests.optim2optax.parity.reports.cases import ENVIRONMENT
 
-NOT_ONE_BIT = "not one bit differs in any of"
-
 
 def page(comparison: Comparison) -> str:
     return render_html(
@@ -33,7 +31,6 @@ def test_whatever_the_error_it_is_plotted(errors: tuple[float, ...]) -> None:
     )
 
     assert text.count("<svg") == 1
-    assert NOT_ONE_BIT not in text
 
 
 def test_a_leaf_that_should_not_move_is_plotted() -> None:
@@ -43,22 +40,8 @@ def test_a_leaf_that_should_not_move_is_plotted() -> None:
     assert page(compare_trajectories(still, moving)).count("<svg") == 1
 
 
-def test_zeros_of_two_signs_differ_in_a_bit() -> None:
-    held = [{"kernel": np.array([float(step)])} for step in range(10)]
-    before, after = (
-        [{**step, "bias": np.array([zero])} for step in held] for zero in (0.0, -0.0)
-    )
-    found = compare_trajectories(before, after)
-    text = page(found)
-
-    assert found.verdict is Verdict.EQUIVALENT
-    assert NOT_ONE_BIT not in text
-    assert "the error is zero in every one of" in text
-
-
 def test_without_errors_by_step_nothing_is_claimed() -> None:
     text = page(Comparison(Verdict.DIFFERENT, inf, 3))
 
     assert "<svg" not in text
-    assert NOT_ONE_BIT not in text
     assert "The error was not recorded by step." in text

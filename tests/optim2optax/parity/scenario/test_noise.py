@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,31 +79,32 @@ def compared(
     return run_both_loops(*sides)[0]
 
 
-def test_rounding_is_no_difference(tmp_path: Path) -> None:
-    assert (
-        compared(tmp_path, SMOOTH, 0.01, "(1 + 2**-52)").verdict is Verdict.EQUIVALENT
-    )
+INNER = (
+    "create({'w': params['w']}).apply_gradient({'w': params['w'] * x}).target['w'] ** 2"
+)
+"""A step that is differentiated through, and may round."""
+
+FOUND: dict[str, tuple[tuple[Any, ...], Verdict]] = {
+    "rounding": ((SMOOTH, 0.01, "(1 + 2**-52)"), Verdict.EQUIVALENT),
+    "a fault below the gate": ((SMOOTH, 0.01, "1.0000001"), Verdict.DIFFERENT),
+    "a fault far below it": ((SMOOTH, 0.01, "(1 - 1e-9)"), Verdict.DIFFERENT),
+    "a fault within a step": ((INNER, 0.01, "1.0000001"), Verdict.DIFFERENT),
+    "what chaos makes of rounding": (
+        (CHAOTIC, 60.0, "(1 + 2**-52)", 80),
+        Verdict.NOTHING_PROVEN,
+    ),
+    "a fault ahead of chaos": ((CHAOTIC, 60.0, "1.0001", 80), Verdict.DIFFERENT),
+}
 
 
-@pytest.mark.parametrize("factor", ["1.0000001", "(1 - 1e-9)"])
-def test_a_fault_below_the_gate_is_a_difference(tmp_path: Path, factor: str) -> None:
-    found = compared(tmp_path, SMOOTH, 0.01, factor)
-    assert found.error < 1e-6
-    assert found.verdict is Verdict.DIFFERENT
-    assert found.first_difference is not None
-
-
-def test_what_chaos_makes_of_rounding_proves_nothing(tmp_path: Path) -> None:
-    found = compared(tmp_path, CHAOTIC, 60.0, "(1 + 2**-52)", steps=80)
-    assert found.error > 1e-7
-    assert found.verdict is Verdict.NOTHING_PROVEN
-    assert "Rounding alone takes this program" in found.remarks[0]
-
-
-def test_steps_that_are_differentiated_through_may_round(tmp_path: Path) -> None:
-    inner = "create({'w': params['w']}).apply_gradient({'w': params['w'] * x}).target['w'] ** 2"
-    found = compared(tmp_path, inner, 0.01, "1.0000001")
-    assert (found.verdict, found.error < 1e-6) == (Verdict.DIFFERENT, True)
+@pytest.mark.parametrize(("program", "expected"), FOUND.values(), ids=FOUND)
+def test_verdicts(program: tuple[Any, ...], expected: Verdict, tmp_path: Path) -> None:
+    found = compared(tmp_path, *program)
+    assert found.verdict is expected, found
+    is_chaotic = program[0] == CHAOTIC
+    assert (found.error < 1e-6) != is_chaotic
+    if expected is Verdict.NOTHING_PROVEN:
+        assert "Rounding alone takes this program" in found.remarks[0]
 
 
 BESIDE = """
@@ -133,10 +135,3 @@ def test_chaos_in_one_leaf_hides_no_fault_in_another(
     sides = written(tmp_path, SCENARIO.format(steps=80), before, after)
     [found, _] = run_both_loops(*sides)
     assert found.verdict is expected, found
-
-
-def test_a_fault_shows_before_chaos_does(tmp_path: Path) -> None:
-    assert (
-        compared(tmp_path, CHAOTIC, 60.0, "1.0001", steps=80).verdict
-        is Verdict.DIFFERENT
-    )

@@ -5,21 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
-from flax.core import freeze
-from flax.training.train_state import TrainState
 
 from codemods import Source, migrate
-from optim2optax.legacy import legacy_optim
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.scenario.scenario import run_both_loops
-from optim2optax.parity.scenario.states import parameters
 from tests.optim2optax.parity.scenario.sides import Sides, run_scenario, written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -253,22 +247,6 @@ def test_eight_devices_with_donated_buffers(tmp_path: Path) -> None:
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
 
 
-def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
-    scenario = """
-        import jax
-
-
-        def run(module):
-            state = module.create(jax.random.PRNGKey(0))
-            state = module.step(state, jax.numpy.ones((4, 3)), jax.numpy.ones((4, 1), jax.numpy.float32))
-            for leaf in jax.tree_util.tree_leaves((state.optimizer, state.batch_stats)):
-                assert "float32" not in str(getattr(leaf, "dtype", None))
-            yield state
-    """
-    case = write(tmp_path, scenario)
-    assert run_scenario(*case).steps == 1
-
-
 def test_nothing_is_left_behind(case: Sides) -> None:
     before = set(sys.modules)
     run_scenario(*case)
@@ -336,29 +314,6 @@ def test_an_error_of_the_users_code_is_the_users_to_see(tmp_path: Path) -> None:
     )
     with pytest.raises(AssertionError):
         run_scenario(*case)
-
-
-def test_parameters_take_the_place_of_every_optimizer() -> None:
-    params = {"w": jnp.ones(2)}
-    with legacy_optim() as optim:
-        legacy = optim.Adam(0.1).create(freeze(params))
-    create: Any = TrainState.create
-    state = create(apply_fn=None, params=params, tx=optax.adam(0.1))
-    assert parameters(legacy) is legacy.target
-    assert parameters(state) is params
-    assert parameters({"actor": state, "log_alpha": 0.5}) == {
-        "actor": params,
-        "log_alpha": 0.5,
-    }
-
-
-def test_the_optimizers_alone_in_open_loop(case: Sides) -> None:
-    closed, opened = run_both_loops(*case)
-
-    assert opened is not None
-    assert closed.verdict is Verdict.EQUIVALENT
-    assert opened.verdict is not Verdict.DIFFERENT
-    assert opened.error < 1e-11
 
 
 def test_an_error_far_below_the_gate_of_the_closed_loop_shows(tmp_path: Path) -> None:

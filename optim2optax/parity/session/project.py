@@ -2,42 +2,79 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pytest
+import click
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from codemods.model import EmittedOptimizer, FileResult
-    from optim2optax.parity.scenario.baseline import Baseline
-
+from codemods.model import EmittedOptimizer, FileResult, Options
+from optim2optax.parity.command.runs import USUAL, RunOptions
+from optim2optax.parity.running.trees import (
+    TreeError,
+    copy_before,
+    copy_tree,
+    repository_root,
+)
+from optim2optax.project import Found, Patterns, find_files
 
 SCENARIO = "scenario.py"
 
 
-class Project:
-    """The files that a session collects, old and new.
+@dataclass(frozen=True)
+class Request:
+    """What is to be compared, and how.
 
-    Each answer is found when it is first asked for, and stays. `baselines` are what the old sides
-    of scenarios yielded, by the names of their cases.
+    `paths` are files and folders, `folder` is where they were given. The old side is the tree
+    `before`, a git revision or a folder, if there is one, or the baselines in a file `against`
+    which to compare. `command` is a training command, which runs with `options`.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
-        self.baselines: dict[str, Baseline] = {}
+    paths: tuple[Path, ...]
+    folder: Path
+    before: str | None = None
+    against: Path | None = None
+    steps: int = 120
+    seed: int = 0
+    command: tuple[str, ...] = ()
+    options: RunOptions = USUAL
+
+
+class Project:
+    """The files that a session is about, old and new.
+
+    Each answer is found when it is first asked for, and stays. Copies of trees are below `scratch`.
+    """
+
+    def __init__(self, request: Request, scratch: Path) -> None:
+        self.request = request
+        self.scratch = scratch.resolve()
+
+    def shown(self, path: Path) -> str:
+        """The path of a file, from the folder where the session was started."""
+        folder = self.request.folder.resolve()
+        inside = path.is_relative_to(folder)
+        return str(path.relative_to(folder) if inside else path)
+
+    @cached_property
+    def files(self) -> list[Path]:
+        """The files of Python and notebooks as they are now."""
+        return [Path(file.location) for file in self._found(self.request.paths)]
+
+    def _found(self, paths: Iterable[Path]) -> list[Found]:
+        return find_files(map(str, paths), Patterns(str(self.request.folder), ()))
 
     @cached_property
     def emitted(self) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:
         """The optimizers that `rewrite` would emit, by file.
 
-        All files that are collected are one project. With `--parity-before`, the old tree is
+        All files that are collected are one project. With an old tree, that is
         rewritten, and what it would become is replaced by what the new tree has.
         """
+        if not self.request.paths:
+            return {}
         if self.old_tree is not None:
             return self._in_new_tree(self.old_tree)
         return {path: result.optimizers for path, result in self.rewritten.items()}
@@ -46,14 +83,6 @@ class Project:
         self, old_tree: Path
     ) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:
         """The optimizers of the old tree, with what the new tree has in their place."""
-        from optim2optax.project import Patterns, find_files
-
-        patterns = Patterns(str(self.config.rootpath), ())
-        paths = [str(path) for path in self.paths]
-        now = [Path(file.location) for file in find_files(paths, patterns)]
-        # A command alone has no files, and then the imports below would be a waste of time.
-        if not self.rewritten and not now:
-            return {}
         from optim2optax.parity.pairing.counterpart import Pairing
 
         pairing = Pairing(old_tree, self.root, self.rewritten)
@@ -61,18 +90,10 @@ class Project:
         for old in self.rewritten:
             path = self.root / old.relative_to(old_tree)
             emitted[path] = pairing.in_new_tree(old, path)
-        for path in now:
+        for path in self.files:
             if path not in emitted and path.suffix == ".py":
                 emitted[path] = pairing.of_new_file(path)
         return emitted
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files and folders that are collected."""
-        # An argument may be `train.py::12-adam`, which names one item of a file.
-        return [
-            Path(argument.partition("::")[0]).resolve() for argument in self.config.args
-        ]
 
     @cached_property
     def rewritten(self) -> Mapping[Path, FileResult]:
@@ -80,14 +101,10 @@ class Project:
 
         Files that it would add are among them.
         """
-        from optim2optax.project import Patterns, find_files
-
-        before = map(self.before, self.paths)
-        old = [str(path) for path in before if path.exists()]
-        found = find_files(old, Patterns(str(self.config.rootpath), ()))
+        before = map(self.before, self.request.paths)
+        found = self._found(path for path in before if path.exists())
         if not found:
             return {}
-        from codemods.model import Options
         from optim2optax.rewriting import rewrite_files
 
         results = rewrite_files(found, Options(), write=False)
@@ -99,9 +116,7 @@ class Project:
     @cached_property
     def _rewritten_tree(self) -> Path:
         """A copy of the tree as `rewrite` would leave it."""
-        from optim2optax.parity.running.trees import copy_tree
-
-        folder = self._temporary_folder()
+        folder = Path(tempfile.mkdtemp(dir=self.scratch))
         copy_tree(self.root, folder)
         for path, result in self.rewritten.items():
             # A file outside of the repository is not in the copy.
@@ -110,42 +125,31 @@ class Project:
                 (folder / inside).write_bytes(result.after)
         return folder
 
-    def _temporary_folder(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="optim2optax-"))
-        self.config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        return folder.resolve()
-
     @cached_property
     def root(self) -> Path:
         """The root of the repository, or the folder where the session was started."""
-        from optim2optax.parity.running.trees import repository_root
-
-        folder = Path(self.config.invocation_params.dir)
-        root = repository_root(folder) or folder
-        return root.resolve()
+        folder = self.request.folder
+        return (repository_root(folder) or folder).resolve()
 
     @cached_property
     def old_tree(self) -> Path | None:
-        """A copy of the old tree, if `--parity-before` names one.
+        """A copy of the old tree, if one is given.
 
         Raises:
-            pytest.UsageError: if there is no such tree.
+            click.UsageError: if there is no such tree.
         """
-        from optim2optax.parity.running.trees import TreeError, copy_before
-
-        before = self.config.getoption("--parity-before")
-        if before is None:
+        if self.request.before is None:
             return None
-        folder = self._temporary_folder()
+        folder = Path(tempfile.mkdtemp(dir=self.scratch))
         try:
-            copy_before(before, self.root, folder)
+            copy_before(self.request.before, self.root, folder)
         except TreeError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise click.UsageError(str(error)) from error
         # A scenario may have been written after the old code.
-        code = (path for path in self.paths if path.name != SCENARIO)
+        code = (path for path in self.request.paths if path.name != SCENARIO)
         inside = [*filter(None, map(self._inside, code))]
         if inside and not any((folder / path).exists() for path in inside):
-            raise pytest.UsageError(
+            raise click.UsageError(
                 f"the old code has no {inside[0]}: the folder of --before has to be laid out "
                 f"as {self.root}"
             )
@@ -175,13 +179,3 @@ class Project:
         """A path from the root on; None if it is outside."""
         full = path.resolve()
         return full.relative_to(self.root) if full.is_relative_to(self.root) else None
-
-
-PROJECT = pytest.StashKey[Project]()
-
-
-def project_of(config: pytest.Config) -> Project:
-    """The project of the session with this configuration."""
-    if PROJECT not in config.stash:
-        config.stash[PROJECT] = Project(config)
-    return config.stash[PROJECT]

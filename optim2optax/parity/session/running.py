@@ -1,0 +1,153 @@
+"""A session as `optim2optax parity` runs it: its cases, by several processes, and its reports."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+import click
+import jax
+
+from optim2optax.legacy_wheel import find_wheel
+from optim2optax.parity import reports
+from optim2optax.parity.pairing.counterpart import paired_count
+from optim2optax.parity.reports.result import Case, Report, environment, urgency
+from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
+from optim2optax.parity.scenario.baseline import Baseline, as_bytes
+from optim2optax.parity.session.project import Project, Request
+from optim2optax.parity.session.tasks import ScenarioTask, Selects, Task, tasks
+from optim2optax.project.replacing import replacing
+from optim2optax.workers import share
+
+FAILED = 2
+"""The exit code of a run that did not do what it was asked for."""
+
+
+def run(
+    request: Request,
+    selects: Selects,
+    jobs: int,
+    files: Mapping[str, Path],
+    expression: str | None = None,
+) -> int:
+    """Run the cases, print what was found, and write it.
+
+    Args:
+        request: what is to be compared.
+        selects: which cases run.
+        jobs: the number of processes.
+        files: where to write reports, by their formats, and the baselines to `save`.
+        expression: what selects cases, for a message.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        LegacyWheelError: if there is no wheel of the old Flax.
+        UsageError: if there is no old tree.
+    """
+    if request.against is None:
+        # once, before several processes need it
+        find_wheel()
+    with _temporary_folder() as folder:
+        project = Project(request, folder)
+        chosen = [*tasks(project, selects)]
+        if not chosen:
+            return _nothing_compared(request, expression)
+        if request.before is not None and request.paths:
+            click.echo(paired_count([*chain.from_iterable(project.emitted.values())]))
+        cases: list[Case] = []
+        baselines: dict[str, Baseline] = {}
+        for task, case in zip(chosen, share(Task.run, chosen, jobs), strict=True):
+            cases.append(case)
+            if sys.stderr.isatty():
+                click.echo(
+                    f"Comparing {len(cases)}/{len(chosen)}\r", nl=False, err=True
+                )
+            is_kept = "save" in files and case.comparison is not None
+            if is_kept and isinstance(task, ScenarioTask):
+                # The comparison does not have the values.
+                baselines[case.name] = task.baseline()
+        _show("")
+        report = Report(tuple(sorted(cases, key=urgency)), environment(request.seed))
+        # That is process 0 among those of `jax.distributed`, or the only one.
+        if jax.process_index() != 0:
+            return report.exit_code
+        click.echo(reports.render_text(report, color=True), nl=False)
+        errors = [*_written(report, baselines, files)]
+    for reason in errors:
+        click.echo(f"error: {reason}", err=True)
+    return FAILED if errors else report.exit_code
+
+
+def _show(progress: str) -> None:
+    """On a terminal, a line that is written over."""
+    if sys.stderr.isatty():
+        click.echo(f"{progress:30}\r", nl=False, err=True)
+
+
+def _nothing_compared(request: Request, expression: str | None) -> int:
+    """Say that there was nothing to compare, and give the exit code.
+
+    It is 0 only if no legacy code was expected, so that no gate passes by mistake.
+    """
+    if expression:
+        reason = f"no case fits -k {shlex.quote(expression)}"
+    elif request.before is not None:
+        reason = f"{request.before} has no legacy optimizer here"
+    elif request.against is not None:
+        reason = f"there is no scenario here to compare with {request.against}"
+    else:
+        click.echo("There is no legacy optimizer and no scenario here.")
+        return 0
+    click.echo(f"error: {reason}, so nothing is proven", err=True)
+    return FAILED
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """A folder for all temporary files, also of other processes.
+
+    Nothing is left of a process that was killed.
+    """
+    before = os.environ.get("TMPDIR")
+    remove_abandoned(Path(tempfile.gettempdir()))
+    prefix = f"{TEMPORARY}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(
+        prefix=prefix, ignore_cleanup_errors=True
+    ) as folder:
+        # `tempfile` asks for TMPDIR once, and other processes inherit it
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        try:
+            yield Path(folder)
+        finally:
+            tempfile.tempdir = None
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+def _written(
+    report: Report, baselines: Mapping[str, Baseline], files: Mapping[str, Path]
+) -> Iterator[str]:
+    """Write the reports, and give the errors of what cannot be written."""
+    contents: dict[str, Callable[[], bytes]] = {
+        "json": lambda: reports.render_json(report).encode(),
+        "junit": lambda: reports.render_junit(report),
+        "markdown": lambda: reports.render_markdown(report).encode(),
+        "html": lambda: reports.render_html(report).encode(),
+        "save": lambda: as_bytes(baselines),
+    }
+    for name, path in files.items():
+        try:
+            with replacing(path) as file:
+                file.write(contents[name]())
+        except OSError as error:
+            yield f"{path} cannot be written: {error.strerror}"

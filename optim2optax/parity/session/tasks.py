@@ -1,0 +1,254 @@
+"""The cases of a session that are still to run: optimizers, scenarios, and a training command."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import jax
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.cases import (
+    as_module,
+    command_case,
+    optimizer_case,
+    scenario_case,
+)
+from optim2optax.parity.reports.result import Case, Level
+from optim2optax.parity.running.trees import commit_of
+from optim2optax.parity.scenario.baseline import Baseline
+from optim2optax.parity.scenario.driving import module_of
+from optim2optax.parity.scenario.scenario import baseline_of
+from optim2optax.parity.session.project import SCENARIO, Project, Request
+
+Selects: TypeAlias = Callable[[str], bool]
+"""Whether a case is to run, by its name and its level."""
+
+BEFORE, AFTER = "before.py", "after.py"
+VARIANTS = "after_*.py"
+NOTEBOOK = ".ipynb"
+RUN = re.compile(r"^def run\(", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A case to run; `words` ask for it alone on the command line."""
+
+    name: str
+    path: Path
+    words: Sequence[str]
+    request: Request
+    level: ClassVar[Level]
+
+    def compared(self) -> Case:
+        """The case with its result."""
+        raise NotImplementedError
+
+    def run(self) -> Case:
+        """Run it. What the user's code prints is not shown, and what it raises is the result."""
+        try:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                case = self.compared()
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            reason = f"{type(error).__name__}: {error}"
+            case = Case(self.name, self.level, None, reason=reason)
+        return replace(case, reproduction=self.repeated)
+
+    @property
+    def repeated(self) -> str:
+        """The command that runs it again, with the old side as it is now."""
+        asked = self.request
+        before = asked.before
+        # A branch may move on, a commit does not.
+        if before is not None and not Path(before).is_dir():
+            before = commit_of(before, asked.folder) or before
+        is_virtual = jax.default_backend() == "cpu" and jax.device_count() > 1
+        options: dict[str, Any] = {
+            "platform": jax.default_backend(),
+            "devices": jax.device_count() if is_virtual else None,
+            "steps": asked.steps,
+            "seed": asked.seed,
+            "before": before,
+            "legacy-python": asked.options.legacy_python,
+            "against": asked.against,
+        }
+        given = [
+            f"--{name}={value}" for name, value in options.items() if value is not None
+        ]
+        return shlex.join(["optim2optax", "parity", *given, *self.words])
+
+
+@dataclass(frozen=True)
+class OptimizerTask(Task):
+    """An optimizer that is emitted."""
+
+    emitted: EmittedOptimizer
+    level: ClassVar[Level] = "optimizer"
+
+    def compared(self) -> Case:
+        """Replay the same gradients into both."""
+        asked = self.request
+        return optimizer_case(self.name, self.emitted, asked.steps, asked.seed)
+
+
+@dataclass(frozen=True)
+class ScenarioTask(Task):
+    """A scenario with the old code and the new that it drives, if these are known."""
+
+    before: Path
+    after: Path
+    error: str = ""
+    level: ClassVar[Level] = "scenario"
+
+    def compared(self) -> Case:
+        """Drive both sides."""
+        if self.error:
+            return Case(self.name, self.level, None, reason=self.error)
+        asked = self.request
+        legacy_python = asked.options.legacy_python
+        sides = self.path, self.before, self.after
+        return scenario_case(self.name, *sides, legacy_python, asked.against)
+
+    def baseline(self) -> Baseline:
+        """What the old side yields. It runs once more."""
+        with as_module(self.before) as old:
+            return baseline_of(self.path, old, self.request.options.legacy_python)
+
+
+@dataclass(frozen=True)
+class CommandTask(Task):
+    """A training command."""
+
+    level: ClassVar[Level] = "command"
+
+    def compared(self) -> Case:
+        """Run it on both trees."""
+        asked = self.request
+        assert asked.before is not None
+        return command_case(
+            self.name, asked.command, asked.before, asked.folder, asked.options
+        )
+
+
+def tasks(project: Project, selects: Selects) -> Iterator[Task]:
+    """The cases of a project, the training command last."""
+    asked = project.request
+    # A baseline has what the old side of scenarios yielded, and no optimizers.
+    emitted = {} if asked.against else project.emitted
+    for path, optimizers in emitted.items():
+        shown = project.shown(path)
+        for one in optimizers:
+            place = f"{shown}:{one.line}"
+            chosen = ("-k", f"{' and '.join(_words(place))} and {one.name}", shown)
+            name = f"{place} {one.name}"
+            if selects(f"{name} optimizer"):
+                yield OptimizerTask(name, path, chosen, asked, one)
+    for path in project.files:
+        if is_scenario(path):
+            yield from _of_scenario(path, project, selects)
+    if asked.command:
+        name = " ".join(asked.command)
+        if selects(f"{name} command"):
+            yield CommandTask(name, asked.folder, _words_of_command(asked), asked)
+
+
+def selecting(expression: str | None) -> Selects:
+    """Which cases an expression selects: words with `and`, `or`, `not` and parentheses.
+
+    Raises:
+        SyntaxError: if it is no such expression.
+    """
+    if not expression:
+        return lambda _: True
+
+    def selects(text: str) -> bool:
+        def is_in(word: re.Match[str]) -> str:
+            is_operator = word[0] in OPERATORS
+            return word[0] if is_operator else str(word[0].lower() in text.lower())
+
+        # Only True, False, operators and parentheses are left.
+        return bool(eval(WORD.sub(is_in, expression)))
+
+    def is_any(word: re.Match[str]) -> str:
+        return word[0] if word[0] in OPERATORS else "True"
+
+    pattern = ast.parse(WORD.sub(is_any, expression), mode="eval")
+    # Adam (Momentum)
+    if any(isinstance(node, ast.Call) for node in ast.walk(pattern)):
+        raise SyntaxError("invalid syntax")
+    return selects
+
+
+WORD = re.compile(r"[^\s()]+")
+OPERATORS = ("and", "or", "not")
+
+
+def _words(text: str) -> list[str]:
+    return WORD.findall(text)
+
+
+def is_scenario(path: Path) -> bool:
+    """Whether a file drives old code and new, and is no module of the program itself."""
+    if path.name != SCENARIO:
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return RUN.search(text) is not None or any(path.parent.glob("before.*"))
+
+
+def _of_scenario(path: Path, project: Project, selects: Selects) -> Iterator[Task]:
+    """A scenario with `after.py`, and with each `after_*.py` beside it."""
+    shown = project.shown(path)
+    folder = str(Path(shown).parent)
+    if selects(f"{folder} scenario"):
+        yield _scenario(folder, path, (shown,), project, None)
+    for after in sorted(path.parent.glob(VARIANTS)):
+        variant = after.stem.removeprefix("after_")
+        name = f"{folder} ({variant})"
+        if selects(f"{name} scenario"):
+            words = ("-k", variant, shown)
+            yield _scenario(name, path, words, project, after)
+
+
+def _scenario(
+    name: str, path: Path, words: Sequence[str], project: Project, after: Path | None
+) -> ScenarioTask:
+    """A scenario with the files of its old code and its new.
+
+    They are `before.py` and `after.py` beside the scenario, or the module that it names, old and
+    new. Notebooks may take the place of these two. Where no new code is given, it is what `rewrite`
+    makes of the old.
+    """
+    old, new = path.parent / BEFORE, path.parent / AFTER
+    error = ""
+    try:
+        module = module_of(path)
+        if after is not None:
+            new = after
+        # module = "../train.py"
+        elif module is not None:
+            place = path.parent / module
+            old, new = project.before(place), project.after(place)
+        else:
+            if old.with_suffix(NOTEBOOK).exists() and not old.exists():
+                old, new = old.with_suffix(NOTEBOOK), new.with_suffix(NOTEBOOK)
+            new = new if new.exists() else project.after(old)
+    except (SyntaxError, ValueError) as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    return ScenarioTask(name, path, words, project.request, old, new, error)
+
+
+def _words_of_command(asked: Request) -> list[str]:
+    """The words that ask for the training command, with its own options."""
+    options = asked.options
+    words = [f"--timeout={options.timeout}"] if options.timeout is not None else []
+    words += [f"--link={link}" for link in options.links]
+    words += [f"--compare={file}" for file in options.files]
+    words += [f"--compare-lines={line}" for line in options.lines]
+    return [*words, "--", *asked.command]
