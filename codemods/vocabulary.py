@@ -276,7 +276,6 @@ OTHER_OPTIMIZERS = ("jax.example_libraries.", "jax.experimental.")
 
 # Numbers
 
-SELECT = _of_numbers("where") | {"jax.lax.select"}
 ROOT = _of_numbers("sqrt")
 SUM = _of_numbers("sum") | {"builtins.sum"}
 SQUARE = _of_numbers("square")

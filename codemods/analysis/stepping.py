@@ -24,7 +24,7 @@ from codemods.inference.objects import (
     Partial,
 )
 from codemods.model import Message, Options
-from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
+from codemods.optimizers.methods import REPLICATE, STEP
 from codemods.sources.modules import Unit
 
 StepsByObject = dict[LegacyObject, list[Use]]
@@ -32,7 +32,6 @@ Axes = set[str | None]
 DECAY = "weight_decay"
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
-BARE_STEPS = ("definition.apply_gradient",)
 
 
 class Stepping:
@@ -112,9 +111,7 @@ class Stepping:
             if not all(map(self.given_decay, steps)):
                 continue
             definitions = [obj for obj in members if obj.kind == "definition"]
-            bare = (use for use in self.facts.uses if use.kind in BARE_STEPS)
-            is_bare = any(not {*members}.isdisjoint(use.objects) for use in bare)
-            if not is_bare and all(map(self._has_decay, definitions)):
+            if all(map(self._has_decay, definitions)):
                 found.update(definitions)
         return frozenset(found)
 
@@ -366,11 +363,6 @@ def new_rate(node: ast.expr) -> ast.expr | None:
         ):
             return rate
     return None
-
-
-def bare_step(call: ast.Call | None) -> dict[str, ast.expr] | None:
-    """The arguments of a step that a definition takes without an optimizer, by name."""
-    return None if call is None else arguments_of(BARE_STEP, call)
 
 
 def field_read(use: Use) -> ast.Attribute | None:

@@ -50,8 +50,6 @@ def _rates(step: Use) -> Iterator[ast.expr]:
     """The learning rates that a step assigns."""
     words = step.call.keywords if step.call is not None else []
     given = [word.value for word in words if word.arg == "hyper_params"]
-    if step.call is not None and step.kind == "definition.apply_gradient":
-        given += step.call.args[:1]
     calls = (
         inner
         for found in given

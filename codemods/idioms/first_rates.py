@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.overrides import Overrides
-from codemods.inference.objects import LegacyObject
 from codemods.optimizers.base import RATE
 
 SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
@@ -23,8 +20,6 @@ def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
     """
     made = (found for obj in use.objects for found in stepping.optimizers_of(obj))
     given = [overrides.of(step) for step in stepping.steps(made)]
-    if _takes_bare_steps(use.objects, stepping.facts):
-        return ""
     texts: set[str] = set()
     for word in given:
         # optimizer.apply_gradient(grads, learning_rate=rate)
@@ -43,13 +38,6 @@ def has_room(use: Use) -> bool:
     # seed = 0; optimizer = optim.Adam().create(params)
     ahead = line[: statement.col_offset].strip()
     return isinstance(statement, SIMPLE) and not ahead
-
-
-def _takes_bare_steps(objects: Iterable[LegacyObject], facts: Facts) -> bool:
-    """Whether a definition takes steps without an optimizer."""
-    own = {*objects}
-    bare = (use for use in facts.uses if use.kind == "definition.apply_gradient")
-    return any(not own.isdisjoint(use.objects) for use in bare)
 
 
 def _text(rate: ast.expr, origins: Origins) -> str:

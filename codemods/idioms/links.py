@@ -29,7 +29,7 @@ from codemods.model import Message, Prose
 from codemods.rewriting.edits import ConvertDefinition, Edit, Keep, Replace
 from codemods.sources.modules import Unit
 
-LOOKING = ("state.param_states", "state.replace", "definition.apply_gradient")
+LOOKING = ("state.param_states", "state.replace")
 """The uses that look into the state of an optimizer, or give it another."""
 
 LONGEST = 120

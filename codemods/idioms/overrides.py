@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import cached_property
 from itertools import chain
 
-from codemods.analysis.stepping import Stepping, bare_step, new_rate, rate_read
+from codemods.analysis.stepping import Stepping, rate_read
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
 from codemods.idioms.made_with import MadeWith
@@ -84,12 +84,6 @@ class Overrides:
         for use in self.stepping.all_steps:
             if self.of(use) is not None:
                 found.update(self.stepping.definitions(use))
-        for use in self.facts.uses:
-            # definition.apply_gradient(hyper_params, params, state, grads)
-            if use.kind == "definition.apply_gradient":
-                given = bare_step(use.call)
-                if given and new_rate(given["hyper_params"]) is not None:
-                    found.update(use.objects)
         for use in self.facts.uses:
             # what one program stores of a class that has a field for it, another loads
             if use.kind == "annotation" and _is_of_field(use):

@@ -27,22 +27,17 @@ from codemods.model import Message, Prose
 from codemods.optimizers import composite
 from codemods.optimizers.base import RATE, learning_rate
 
-READING = ("definition.hyper_params", "definition.apply_gradient")
-"""The uses that read the hyperparameters of a definition."""
-
 
 @dataclass
 class Schedule:
     """Where the schedule of a group of optimizers goes.
 
     `rates` has the source text of the learning rate for each constructor; `edits` has what changes
-    elsewhere, by the node that it changes. It `counts` steps in the state unless the rate is a
-    constant. `removed` has the nodes that are removed.
+    elsewhere, by the node that it changes. `removed` has the nodes that are removed.
     """
 
     rates: dict[ast.Call, str]
     edits: Edits
-    counts: bool
     removed: set[ast.AST]
 
 
@@ -128,8 +123,7 @@ def _schedule(
     for use in steps:
         dead_code.clear(_given(use, stepping))
     refuse_plain(dead_code.edits, (*steps, *objects), stepping)
-    counts = not isinstance(rate.expression, ast.Constant)
-    return Schedule(filled, dead_code.edits, counts, dead_code.removed)
+    return Schedule(filled, dead_code.edits, dead_code.removed)
 
 
 def _given(use: Use, stepping: Stepping) -> ast.expr:
@@ -143,7 +137,9 @@ def _given(use: Use, stepping: Stepping) -> ast.expr:
 def _constructors(stepping: Stepping, objects: list[LegacyObject]) -> list[ast.Call]:
     """The constructors of a group's optimizers that take a learning rate."""
     made = constructors(objects, stepping)
-    reading = (use for use in stepping.facts.uses if use.kind in READING)
+    reading = (
+        use for use in stepping.facts.uses if use.kind == "definition.hyper_params"
+    )
     if any(not {*objects}.isdisjoint(use.objects) for use in reading):
         raise Unproven("the hyperparameters of the optimizer are read")
     refuse_templates(objects, stepping)

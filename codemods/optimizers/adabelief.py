@@ -61,7 +61,6 @@ OPTIMIZER = LegacyOptimizer(
     module="adabelief",
     kept_in=("ScaleByBeliefState",),
     counts=True,
-    is_viewable=True,
     masks_decay=True,
     of_reals=True,
     refuses=refuser(SIGNATURE, plain=("eps",)),

@@ -44,7 +44,6 @@ OPTIMIZER = LegacyOptimizer(
     convert,
     module="adadelta",
     kept_in=("ScaleByAdaDeltaState",),
-    is_viewable=True,
     masks_decay=True,
     rule=RULE,
     samples={"rho": 0.93},

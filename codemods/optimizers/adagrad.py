@@ -73,6 +73,5 @@ OPTIMIZER = LegacyOptimizer(
     convert,
     module="adagrad",
     kept_in=("ScaleByRssState", "ScaleBySumOfSquaresState"),
-    is_viewable=True,
     rule=RULE,
 )

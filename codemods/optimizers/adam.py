@@ -58,7 +58,6 @@ OPTIMIZER = LegacyOptimizer(
     module="adam",
     kept_in=("ScaleByAdamState",),
     counts=True,
-    is_viewable=True,
     masks_decay=True,
     of_reals=True,
     rule=RULE,

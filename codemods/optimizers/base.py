@@ -105,9 +105,8 @@ class LegacyOptimizer:
     `module` is the module of `flax.optim` that defined the class.
 
     Of the state in optax, `kept_in` names the types that have the fields of `state`, for
-    checkpoints. It `counts` the steps, or not; where `is_viewable`, the legacy state of a parameter
-    can be made of it and put back. One that `is_composite` is made of other optimizers. Where
-    `masks_decay`, the optax expression takes the parameters that decay as `mask`.
+    checkpoints. It `counts` the steps, or not. One that `is_composite` is made of other optimizers.
+    Where `masks_decay`, the optax expression takes the parameters that decay as `mask`.
 
     For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and
     `initial` has the fields of the state of a parameter before the first step, where these are not
@@ -128,7 +127,6 @@ class LegacyOptimizer:
     module: str
     kept_in: tuple[str, ...] = ()
     counts: bool = False
-    is_viewable: bool = False
     is_composite: bool = False
     masks_decay: bool = False
     of_reals: bool = False

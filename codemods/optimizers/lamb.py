@@ -78,7 +78,6 @@ OPTIMIZER = LegacyOptimizer(
     module="lamb",
     kept_in=("ScaleByAdamState",),
     counts=True,
-    is_viewable=True,
     masks_decay=True,
     of_reals=True,
     rule=RULE,

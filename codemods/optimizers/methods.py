@@ -15,9 +15,6 @@ STEP = taking("grads", "**overrides")
 LOSS_STEP = taking("loss_fn", "**overrides")
 """`optimizer.optimize`, and `optimizer.compute_gradient`, which had no overrides."""
 
-BARE_STEP = taking("hyper_params", "params", "state", "grads")
-"""`definition.apply_gradient`."""
-
 REPLICATE = taking(devices=None, axis_name=ast.Constant("batch"))
 """`optimizer.replicate`, which named the axis over which later steps average."""
 
@@ -26,7 +23,6 @@ STATE_DICT = taking("target", "state")
 RESTORE_STATE_DICT = taking("opt_target", "opt_state", "state_dict")
 """`definition.state_dict` and `definition.restore_state`."""
 
-INIT_STATE = taking("params")
 TRAVERSAL = taking("filter_fn")
 """`ModelParamTraversal`."""
 

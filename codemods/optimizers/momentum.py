@@ -56,7 +56,6 @@ OPTIMIZER = LegacyOptimizer(
     convert,
     module="momentum",
     kept_in=("TraceState",),
-    is_viewable=True,
     masks_decay=True,
     rule=RULE,
 )

@@ -19,9 +19,6 @@ from codemods.removed import row_of
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
 
-MAKING_STATES = ("FO213", "FO703")
-"""The rules for what makes a state, or a part of one."""
-
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
@@ -79,12 +76,10 @@ def first_sites(plan: Plan) -> dict[LegacyObject, Location]:
     return {obj: first[group] for obj, group in groups.items() if group in first}
 
 
-def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
+def complete_groups(plan: Plan) -> None:
     """Where one site of a group stays, all of it stays, unless the user asked for partial work.
 
     Where one is in a file that is only context, all of it stays in any case.
-    `viewed` is any of the states that keep their legacy form; what makes such states without an
-    optimizer belongs to their group.
     """
     groups = grouped(plan)
     # a suppressed site makes the others of its group stay, too
@@ -92,7 +87,7 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
     for decision in plan.decisions:
         if decision.applies:
             continue
-        for obj in _concerned(decision, viewed, plan.facts):
+        for obj in _concerned(decision, plan.facts):
             causes.setdefault(groups[obj], decision)
     if plan.options.partial:
         causes = {}
@@ -102,7 +97,7 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
     standing: dict[Decision, Decision] = {}
     for decision in plan.decisions:
         use = decision.use
-        concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
+        concerned = (groups[obj] for obj in _concerned(decision, plan.facts))
         cause = next((causes[group] for group in concerned if group in causes), None)
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
         if use.kind in CLASSES and not use.objects:
@@ -120,15 +115,9 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
             decision.cause = None if told is decision else told
 
 
-def _concerned(
-    decision: Decision, viewed: LegacyObject | None, facts: Facts
-) -> Iterable[LegacyObject]:
+def _concerned(decision: Decision, facts: Facts) -> Iterable[LegacyObject]:
     """The objects that a decision is about."""
     use = decision.use
-    # definition.init_state(params), which makes a state without an optimizer
-    makes_state = decision.rule.code in MAKING_STATES and not use.objects
-    if makes_state and viewed is not None:
-        return (viewed,)
     if decision.applies or use.kind not in ("value", "module", "in_text"):
         return use.objects
     # what a class makes that is a value may come back from out of view

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import names_for
@@ -99,14 +98,13 @@ def _decided(
     """Fill a plan with decisions; the objects of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
     context = Context(facts, options, attempts.plain, keeping)
-    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed.together)))
     for use in _in_order(facts, context.more_uses):
         decision = _decision(use, plan, attempts, context)
         if decision is not None and decision.status == "hint":
             plan.hints.append(decision)
         elif decision is not None:
             plan.decisions.append(decision)
-    complete_groups(plan, next(iter(context.viewed.together), None))
+    complete_groups(plan)
     leave_context(plan)
     keep_modules(plan)
     plan.shared = shared(_edits(plan), facts, options.form)

@@ -18,7 +18,6 @@ from codemods.analysis.legacy import LegacyName, legacy_name
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
-from codemods.analysis.viewed import Viewed
 from codemods.idioms.base import Results
 from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.made_with import MadeWith
@@ -48,7 +47,6 @@ class Context:
         self.stepping = Stepping(facts, options, plain, kept)
         self.origins = self.stepping.origins
         self.idioms = Results(self.stepping, in_order())
-        self.viewed = Viewed(self.stepping)
 
     @cached_property
     def overrides(self) -> Overrides:

@@ -8,14 +8,23 @@ from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
 from codemods.analysis.uses import Use, legacy_bases
 from codemods.inference.objects import Class
 from codemods.model import Refusal
+from codemods.optimizers import optimizers
 from codemods.optimizers.interface import interface_of
-from codemods.optimizers.views import OPTIMIZER_STATE
+from codemods.optimizers.views import OPTIMIZER_STATE, param_state
 from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.definitions import refuse_traversals
 from codemods.rules.types import made_by_hand, named
 from codemods.vocabulary import PACKAGE
+
+WITH_STATES = [
+    name
+    for name, optimizer in optimizers().items()
+    if optimizer.rule and optimizer.state
+]
+"""The optimizers from which a class of the user's own may derive, and which have a state for each
+parameter."""
 
 TAKEN = ("create", "state_dict", "restore_state", "init", "update")
 """The methods that a train state or a transformation has under the same name."""
@@ -87,13 +96,30 @@ def made(use: Use, context: Context) -> Keep | Refusal:
 )
 def state(use: Use, context: Context) -> Edit | Refusal:
     """The `OptimizerState` of the user's own optimizer becomes a class in the file with the same
-    fields. So does one that a function makes from an optimizer's state (FO213).
+    fields.
     """
-    viewed = bool(context.viewed.states) and not legacy_bases(use, context.facts)
     # def init_state(self, params) -> OptimizerState
-    if use.kind == "annotation" and not viewed:
+    if use.kind == "annotation":
         return named(use, "{optax}.OptState")
     # OptimizerState(0, param_states), for no optimizer in view
-    if not viewed and not use.objects:
+    if not use.objects:
         return made_by_hand(use)
     return named(use, f"{{support:{OPTIMIZER_STATE.name}}}", (OPTIMIZER_STATE,))
+
+
+@rule(
+    "FO213",
+    "what an optimizer keeps for a parameter",
+    *(f"definition:_{name}ParamState" for name in WITH_STATES),
+)
+def param_state_made(use: Use, context: Context) -> Edit | Refusal:
+    """A class that derives from an optimizer (FO701) may make what that keeps for a parameter. The
+    private class of this is added to the project.
+    """
+    assert isinstance(use.node, ast.Call)
+    optimizer = use.name.removeprefix("_").removesuffix("ParamState")
+    if optimizer not in legacy_bases(use, context.facts):
+        return made_by_hand(use)
+    support = param_state(optimizer)
+    function = use.unit.span(use.node.func)
+    return Replace(function, f"{{support:{support.name}}}", supports=(support,))

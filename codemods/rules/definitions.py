@@ -163,6 +163,8 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     "definition.restore_state",
     "definition.apply_param_gradient",
     "definition.init_param_state",
+    "definition.init_state",
+    "definition.apply_gradient",
     "definition.own",
 )
 def internals(use: Use, context: Context) -> Refusal:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
 from codemods.analysis.origins import is_path
-from codemods.analysis.stepping import bare_step, field_read, new_rate, rate_read
+from codemods.analysis.stepping import field_read, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import Class, LegacyObject
@@ -197,7 +197,7 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
             "Inject it with `optax.inject_hyperparams` by hand.",
         )
     # make_optimizer().apply_gradient(grads, learning_rate=rate)
-    if not is_path(use.owner) and use.kind != "definition.apply_gradient":
+    if not is_path(use.owner):
         return reasons.overrides(
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",
@@ -467,11 +467,7 @@ def _is_for_step(node: ast.expr, unit: Unit) -> bool:
         match outer:
             case ast.Call(func=ast.Attribute(attr="apply_gradient")):
                 # optimizer.apply_gradient(grads, hyper_params=…)
-                if isinstance(inner, ast.keyword):
-                    return True
-                # definition.apply_gradient(hyper_params, params, state, grads)
-                arguments = bare_step(outer) or {}
-                return arguments.get("hyper_params") is inner
+                return isinstance(inner, ast.keyword)
         inner = outer
     return False
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 
+from codemods.analysis.facts import Facts
 from codemods.analysis.frozen_params import are_plain, frozen
-from codemods.analysis.legacy import Unnamed
 from codemods.analysis.model_apply import apply_function
+from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.reflection import RENAMED
+from codemods.analysis.steps import Steps
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
-from codemods.analysis.viewed import is_kept_for_step
 from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
@@ -20,7 +20,6 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
-from codemods.optimizers.views import IS_FIELD, from_legacy
 from codemods.rewriting.edits import (
     Argument,
     Edit,
@@ -32,16 +31,8 @@ from codemods.rewriting.edits import (
 )
 from codemods.rules import reasons, rule
 from codemods.rules.apply_gradient import arguments_or_refusal
-from codemods.rules.chosen_states import choosing, chosen_states, in_choice
 from codemods.rules.context import Context
-from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
-from codemods.rules.param_states import (
-    counts_in_state,
-    is_new_state,
-    new_step,
-    state_is_used,
-)
-from codemods.rules.transformations import makes_state
+from codemods.rules.param_states import is_new_state, state_is_used
 from codemods.vocabulary import CALL_WITH_OTHERS, full_names
 
 ANY_PARAMS_TRAIN_STATE = Support(
@@ -264,13 +255,6 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     becomes `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
-    # definition.init_state(params).step
-    if any(obj.made_by is Unnamed.DEFINITION for obj in use.objects):
-        return reasons.state(
-            "The state that a definition made without an optimizer has no step of its own any "
-            "more.",
-            "Count the steps in a variable.",
-        )
     owner = owner_of_state(use.owner)
     if owner is None or not context.facts.legacy_objects(owner, "optimizer"):
         return Keep()
@@ -293,11 +277,9 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     """`.state.step` (FO203) and some uses of `.state.param_states` (FO211) have counterparts. Any
     other use of the state stays, with a reason.
     """
-    if use.name == "replace" and _is_new_state_or_step(use, context):
+    if use.name == "replace" and is_new_state(use.parent, use.unit, context):
         return Keep()
     if use.name == "state":
-        if in_choice(use, context):
-            return Keep()
         parent = use.parent
         # optimizer.state[0].step, of a MultiOptimizer
         if parent is not None and _is_numbered(parent):
@@ -306,25 +288,46 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
         if isinstance(parent, ast.Attribute) and parent.attr in ATTRIBUTES["state"]:
             return Keep()
         # state = optimizer.state, for `state.step`
-        if is_kept_for_step(use, context.facts):
+        if _is_kept_for_step(use, context.facts):
             return _attribute(use, "{owner}")
         # if isinstance(optimizer.state, tuple): step = optimizer.state[0].step
         branch = _check_of_state_type(use, parent)
         if branch is not None:
             return _without_check(branch, use)
-    name = viewed_as(use, context)
-    if name is None or not isinstance(use.node, ast.Attribute):
-        return state_is_used()
-    return legacy_state(use.node if use.name == "state" else use.owner, use, name)
+    return state_is_used()
 
 
-def _is_new_state_or_step(use: Use, context: Context) -> bool:
-    """Whether `optimizer.state.replace` makes what `optimizer.replace` migrates with it."""
-    call = use.parent
-    return (
-        is_new_state(call, use.unit, context)
-        or new_step(call, use.unit, context) is not None
-    )
+def _is_kept_for_step(use: Use, facts: Facts) -> bool:
+    """Whether this is `state = optimizer.state`, of which `state.step` alone is read, as a number.
+
+    A train state does for that.
+    """
+    statement, unit = use.parent, use.unit
+    match statement:
+        case ast.Assign(targets=[ast.Name() as name]):
+            origins, steps = facts.of(Origins), facts.of(Steps)
+            variable = origins.meant(name, statement.value)
+            if variable is None or _is_read_elsewhere(variable, facts):
+                return False
+            reads = [unit.parents.get(load) for load in origins.loads(variable)]
+            return len(origins.stores(variable)) == 1 and all(
+                isinstance(read, ast.Attribute)
+                and read.attr == "step"
+                and isinstance(read.ctx, ast.Load)
+                and not steps.needs_array(read, unit)
+                for read in reads
+            )
+    return False
+
+
+def _is_read_elsewhere(variable: Variable, facts: Facts) -> bool:
+    """Whether a variable is an attribute, too: of a class, or of a module that others import."""
+    match variable.scope.node:
+        case ast.ClassDef():
+            return True
+        case ast.Module():
+            return bool(facts.importers_of(variable.unit))
+    return False
 
 
 def _without_check(branch: ast.If, use: Use) -> Edit | Refusal:
@@ -370,8 +373,7 @@ def _with_one_step(body: list[ast.stmt]) -> str:
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Replacing the parameters keeps the optimizer's state and step, before and after. The state
-    may be replaced by one in which each array is a function of the old ones (FO211) or chosen from
-    those of two optimizers, by one with another step, or by a new one, whose step is 0. Frozen
+    may be replaced by one in which each array is a function of the old ones (FO211). Frozen
     parameters are unfrozen instead, if those that they replace came from a model: they are plain
     dicts today, and so is the state.
     """
@@ -386,138 +388,49 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
         )
     arguments: list[Argument] = []
     holes = [use.owner_hole]
-    supports: tuple[Support, ...] = ()
     for index, keyword in enumerate(call.keywords):
         if keyword.arg == "params" and use.evidence != "proven":
             return (
                 Keep()
             )  # of an optimizer that an earlier, partial run has migrated here
-        new = _new_fields(index, keyword, use, context)
-        # optimizer.replace(state=average(optimizer.state))
-        if new is None:
-            return _other_state(keyword.value, use, call, context)
+        new = _new_field(index, keyword, use, context)
         if isinstance(new, Refusal):
             return new
-        arguments += new.arguments
-        holes += new.holes
-        supports += new.supports
+        argument, value = new
+        arguments.append(argument)
+        if value is not None:
+            holes.append((str(argument.keyword), use.unit.span(value)))
     return RewriteCall(
-        use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes), supports
+        use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes)
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class NewFields:
-    """What a train state is given in `replace` for one keyword of the legacy call."""
-
-    arguments: tuple[Argument, ...]
-    holes: Holes = ()
-    supports: tuple[Support, ...] = ()
-
-
-def _new_fields(
+def _new_field(
     index: int,
     keyword: ast.keyword,
     use: Use,
     context: Context,
-) -> NewFields | Refusal | None:
-    """The counterpart of one keyword; None for a state that comes from elsewhere."""
+) -> tuple[Argument, ast.expr | None] | Refusal:
+    """What a train state is given for one keyword, with what is put in its template."""
+    value = keyword.value
     if keyword.arg == "target":
-        params = frozen(keyword.value, context.facts)
+        params = frozen(value, context.facts)
         # optimizer.replace(target=flax.core.freeze(params)), where a model made plain dicts
         if params is not None and are_plain(use.objects, context.facts):
-            hole = ("params", use.unit.span(params))
-            template = "{flax}.core.unfreeze({params})"
-            return NewFields((Argument("params", template=template),), (hole,))
-        return NewFields((Argument("params", index=index),))
+            return Argument("params", template="{flax}.core.unfreeze({params})"), params
+        return Argument("params", index=index), None
     if keyword.arg != "state":
-        return no_counterpart(keyword.arg)
-    value = keyword.value
+        return reasons.definition_internals(
+            f"`replace({keyword.arg}=…)` has no counterpart.", "Make a new train state."
+        )
     # optimizer.replace(state=optimizer.state.replace(param_states=…))
     if is_new_state(value, use.unit, context):
         assert isinstance(value, ast.Call)
-        hole = ("opt_state", use.unit.span(value.keywords[0].value))
-        return NewFields((Argument("opt_state", template="{opt_state}"),), (hole,))
-    # optimizer.replace(state=optimizer.state.replace(step=0))
-    step = new_step(value, use.unit, context)
-    if step is not None:
-        return _new_step_fields(step, use, context)
-    # optimizer.replace(state=definition.init_state(params))
-    if makes_state(value, context):
-        zero = Argument("step", template=context.counted.zero(use.objects))
-        return NewFields((zero, Argument("opt_state", index=index)))
-    # optimizer.replace(state=select(new.state, optimizer.state))
-    if chosen_states(value, context):
-        return NewFields(*choosing(value, use))
-    return None
-
-
-def _new_step_fields(step: ast.expr, use: Use, context: Context) -> NewFields:
-    """Another step, also in the `opt_state` if the transformation counts there too."""
-    argument = Argument("step", template="{step}")
-    hole = ("step", use.unit.span(step))
-    if not counts_in_state(use.owner, context):
-        return NewFields((argument,), (hole,))
-    filtering = ""
-    supports: tuple[Support, ...] = ()
-    if context.stepping.param_names.may_be("count"):
-        filtering, supports = f" {{support:{IS_FIELD.name}}},", (IS_FIELD,)
-    template = (
-        f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state,{filtering} count={{step}})"
-    )
-    counted = Argument("opt_state", template=template)
-    return NewFields((argument, counted), (hole,), supports)
-
-
-def _other_state(
-    value: ast.expr,
-    use: Use,
-    call: ast.Call,
-    context: Context,
-) -> Edit | Refusal:
-    """`replace(state=value)` with a state that the program made in the legacy form, if it did."""
-    name = put_back(value, use, context)
-    if name is not None:
-        return _put_back(use, call, name, context)
+        states = value.keywords[0].value
+        return Argument("opt_state", template="{opt_state}"), states
     return reasons.state(
         "`replace(state=…)` exchanges the optimizer's state.",
         "Replace `opt_state` by what the transformation expects.",
-    )
-
-
-def _put_back(
-    use: Use,
-    call: ast.Call,
-    optimizer: str,
-    context: Context,
-) -> Edit | Refusal:
-    """`replace(state=…)` with a state of the legacy form, and perhaps `target=…` beside it."""
-    supports = from_legacy(optimizer, bool(counts_in_state(use.owner, context)))
-    given = {word.arg: (index, word.value) for index, word in enumerate(call.keywords)}
-    index, state = given.pop("state")
-    holes, owner = [use.owner_hole], "{owner}"
-    if "target" in given:
-        # optimizer.replace(target=params, state=state): the parameters first, then the state
-        _, target = given.pop("target")
-        if not context.facts.dataflow.may_swap(target, state):
-            return reasons.statement_form(
-                "The order of what `replace` is given matters.",
-                "Replace one after the other.",
-            )
-        holes.append(("target", use.unit.span(target)))
-        owner = "{owner}.replace(params={target})"
-    if given:
-        return no_counterpart(*given)
-    function = f"{{support:{supports[-1].name}}}"
-    arguments = (Argument(None, template=owner), Argument("state", index=index))
-    return RewriteCall(use.unit.span(call), function, arguments, tuple(holes), supports)
-
-
-def no_counterpart(*fields: str | None) -> Refusal:
-    """Why `replace` of something else than the parameters and the state stays."""
-    words = ", ".join(f"{field}=…" for field in fields)
-    return reasons.definition_internals(
-        f"`replace({words})` has no counterpart.", "Make a new train state."
     )
 
 

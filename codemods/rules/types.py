@@ -65,9 +65,8 @@ def made_by_hand(use: Use) -> Refusal:
     after="assert isinstance(optimizer, train_state.TrainState)\n",
 )
 def check(use: Use, context: Context) -> Edit | Refusal:
-    """A check for `Optimizer` becomes a check for `TrainState`. A check for the class of a state or
-    of its parts becomes one for the class that replaces it in the same file. Checks for a kind of
-    definition have no counterpart.
+    """A check for `Optimizer` becomes a check for `TrainState`. Checks for the class of a state, of
+    its parts or for a kind of definition have no counterpart.
     """
     is_own = any(obj.made_by is Unnamed.CUSTOM for obj in use.objects)
     if use.name == "OptimizerDef" and is_own:
@@ -78,10 +77,6 @@ def check(use: Use, context: Context) -> Edit | Refusal:
         )
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])
-    # isinstance(state, OptimizerState): each file has a class of its own for that
-    support = context.viewed.classes.get(use.name)
-    if support is not None and context.viewed.files == {use.unit}:
-        return Replace(use.span, f"{{support:{support.name}}}", supports=(support,))
     return reasons.run_time_class(
         f"This asks for the class `{use.name}`, but all optax transformations are of one class.",
         "Keep the choice in a variable.",

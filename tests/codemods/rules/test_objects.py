@@ -36,7 +36,7 @@ EXCHANGED = {
     ),
     "both": (
         "optimizer.replace(target=other, state=definition.init_state(other))",
-        "optimizer.replace(params=other, step=0, opt_state=definition.init(other))",
+        "optimizer.replace(params=other, opt_state=definition.init_state(other))",
     ),
 }
 
@@ -361,35 +361,6 @@ def test_the_rate_alone_may_change_something_as_it_is_computed() -> None:
     assert ".apply_gradients(grads=grads)" in after
 
 
-def test_a_step_by_hand_may_update_its_hyperparameters() -> None:
-    text = """
-        definition = optim.Adam(0.1)
-
-        def step(params, state, grads, rate):
-            hyper_params = definition.update_hyper_params(learning_rate=rate)
-            new_params, new_state = definition.apply_gradient(
-                definition.update_hyper_params(learning_rate=rate), params, state, grads
-            )
-            return new_params, new_state, hyper_params
-
-        def train(params, grads):
-            return step(params, definition.init_state(params), grads, 0.1)
-        """
-    result = result_of(
-        text.replace(
-            "            hyper_params = definition.update_hyper_params(learning_rate=rate)\n",
-            "",
-        ).replace(", hyper_params\n", "\n")
-    )
-    assert "tree_set(state, learning_rate=rate)" in result.after.decode()
-    assert "optax.inject_hyperparams(" in result.after.decode()
-    assert {
-        site.code
-        for site in result_of(text, OPTAX_ALONE).sites
-        if site.status == "unresolved"
-    } >= {"FO907"}
-
-
 CALLED = """
     def train(params, grads, rest, more):
         optimizer = optim.Momentum(0.1).create(params)
@@ -455,34 +426,6 @@ def test_calls_that_legacy_optimizers_would_not_take_are_left(
     assert (site.code, site.status) == (code, "unresolved")
     assert message in site.message
     assert site.remedy
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "fields"), [("Momentum", '"trace",'), ("Adam", '"mu", "nu"')]
-)
-def test_a_function_of_the_state_gets_it_as_it_was(optimizer: str, fields: str) -> None:
-    after = migrated(
-        f"""
-        import jax
-        from flax import optim
-
-        def halve(state):
-            return state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))
-
-        def train(params, grads):
-            optimizer = optim.{optimizer}(0.1).create(params)
-            optimizer = optimizer.replace(state=halve(optimizer.state))
-            return optimizer.apply_gradient(grads)
-        """
-    )
-    assert f"names = ({fields})\n" in after
-    assert ("count=state.step" in after) == (optimizer == "Adam")
-    assert (
-        "state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))"
-        in after
-    )
-    name = f"{optimizer.lower()}_state"
-    assert f"with_{name}(optimizer, state=halve({name}(optimizer)))" in after
 
 
 def test_a_step_goes_to_and_fro_between_two_names() -> None:

@@ -104,13 +104,18 @@ def step(params, grads, kernels, biases):
     hparams = optimizer.optimizer_def.hyper_params
     return optimizer.apply_gradient(
         grads, hyper_params=[hparams[1].replace(learning_rate=1.0), hparams[0].replace(learning_rate=2.0)])
+== the step of a state without an optimizer
+FO907
+def count(params):
+    state = optim.Adam(0.1).init_state(params)
+    return state.step
 == a method that makes a state of another optimizer's parts
 FO907
 class Trainer:
     def __init__(self, params):
         self.optimizer = optim.Adam(0.1).create(params)
 
-    def changed(self, state: optim.OptimizerState):
+    def changed(self, state):
         return optim.OptimizerState(state.step, optim.lamb._LAMBParamState(1.0, state.param_states.grad_ema))
 
     def restart(self):
@@ -358,13 +363,13 @@ def rate_of(optimizer, grads):
     stepped = optimizer.apply_gradient(grads)
     return stepped, optimizer.optimizer_def.hyper_params.learning_rate
 == a step by a definition from elsewhere
-4 FO906
+4 FO907, 4 FO907
 import jax
 
 def step(definition, params, state, grads):
     return definition.apply_gradient(definition.hyper_params, params, state, grads)
 == one that sets the learning rate
-5 FO910
+5 FO907, 6 FO907
 import jax
 
 class Learner:
@@ -373,7 +378,7 @@ class Learner:
             self.definition.hyper_params.replace(learning_rate=rate), self.params, self.state, grads
         )
 == one whose hyperparameters come from elsewhere
-4 FO917
+4 FO907
 import jax
 
 def step(definition, hyper_params, params, state, grads):
