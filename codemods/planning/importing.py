@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
+from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import CHOICES
 from codemods.analysis.legacy import legacy_name
+from codemods.analysis.naming import last_word
+from codemods.analysis.uses import Use
+from codemods.inference.reading import FunctionNode
 from codemods.inference.recorded import Import
 from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
-from codemods.planning.nesting import bindings_of, nested_import, start_of
-from codemods.planning.own_modules import replaced_modules
 from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.imports import Addition, ImportedName, Place
+from codemods.rules.imports import shares_its_line
 from codemods.sources.modules import Unit
 
 
@@ -54,7 +56,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     unneeded = _unneeded(unit, plan, applied, exports, result)
     result.add += _offered_anew(unit, unneeded, exports)
     for item in unneeded:
-        line, column = start_of(item.statement, unit)
+        line, column = _start_of(item.statement, unit)
         result.drop.append(ImportedName(line, column, _bound(item)))
     _move(unit, applied, result)
     _add(unit, plan, applied, imports, exports, result)
@@ -73,8 +75,7 @@ def _unneeded(
     words = _words_of_new_code(unit, plan, applied)
     unneeded: list[Import] = []
     unused: list[Import] = []
-    own = replaced_modules(unit, exports)
-    for item in chain(plan.facts.imported(unit), own):
+    for item in plan.facts.imported(unit):
         is_legacy = legacy_name(item.target) is not None
         reads = loads(unit, item, plan.facts)
         # `from flax import jax_utils`, if the edits do not remove what reads it, or need it
@@ -143,7 +144,7 @@ def _offered_anew(
     for module, names in offered.items():
         first = next(iter(names.values()))
         listed = ", ".join(sorted(names))
-        yield Addition(f"from {module} import {listed}", start_of(first, unit))
+        yield Addition(f"from {module} import {listed}", _start_of(first, unit))
 
 
 def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
@@ -157,7 +158,7 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
             continue
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        start = start_of(node, unit)
+        start = _start_of(node, unit)
         result.drop.append(ImportedName(*start, edit.bound))
         if not edit.statement:
             continue
@@ -215,26 +216,23 @@ def _add(
     exports: Exports,
     result: ImportPlan,
 ) -> None:
-    """Add the imports that new code needs, each where the legacy name was bound."""
-    wanted: dict[str, list[Place | None]] = {}
+    """Add the imports that new code needs, at the top or where the legacy name was bound."""
+    wanted: dict[str, set[Place | None]] = {}
     for decision in applied:
-        binding = list(bindings_of(decision.use, imports, plan.facts))
+        binding = [*_bindings_of(decision.use, imports, plan.facts)]
         for item in binding:
             if item.target == "flax" or legacy_name(item.target) is not None:
-                result.origins.append(start_of(item.statement, unit))
-        near = nested_import(decision.use, binding, unit, plan.facts)
+                result.origins.append(_start_of(item.statement, unit))
+        near = _nested_import(binding, unit)
         for key in _keys(decision, plan):
-            wanted.setdefault(key, []).append(near)
+            wanted.setdefault(key, set()).add(near)
     for key in sorted(wanted):
         statement = plan.names[unit][key].statement
-        if not statement:
-            continue
         # an import at the top serves the functions that have one of their own, too
-        places = set(wanted[key])
-        if None in places:
-            places = {None}
-        in_order = sorted(places, key=lambda near: near or (0, 0))
-        result.add.extend(Addition(statement, near) for near in in_order)
+        places = {None} if None in wanted[key] else wanted[key]
+        if statement:
+            in_order = sorted(places, key=lambda near: near or (0, 0))
+            result.add.extend(Addition(statement, near) for near in in_order)
     for item in imports:
         _add_flax(unit, item, plan, imports, exports, result)
 
@@ -249,7 +247,7 @@ def _add_flax(
 ) -> None:
     """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
     statement, alias = item.statement, item.alias
-    start = start_of(statement, unit)
+    start = _start_of(statement, unit)
     is_dotted = alias.name.startswith("flax.optim") and not alias.asname
     is_dropped = ImportedName(*start, alias.name) in result.drop
     if not (is_dotted and is_dropped and isinstance(statement, ast.Import)):
@@ -264,3 +262,60 @@ def _add_flax(
         is_at_top = unit.parents.get(statement) is unit.tree
         near = None if is_at_top else start
         result.add.append(Addition("import flax", near))
+
+
+def _start_of(statement: ast.stmt, unit: Unit) -> tuple[int, int]:
+    """The line and the column at which a statement starts."""
+    return unit.span(statement)[:2]
+
+
+def _bindings_of(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
+    """The imports that bind the name at a use."""
+    reading = facts.flow.reading
+    root: ast.AST = use.node
+    # optim.Adam(learning_rate=0.1)
+    if isinstance(root, ast.Call):
+        root = root.func
+    # def train(optimizer: "optim.Optimizer")
+    if isinstance(root, ast.Constant):
+        quoted = (one.expression for one in reading.annotations if one.node is root)
+        root = next(quoted, root)
+    for node in ast.walk(root):
+        if not isinstance(node, ast.Name) or node not in reading.scopes:
+            continue
+        scope = facts.scope(node).binding(node.id)
+        for item in imports:
+            if item.scope is scope and item.name in (node.id, "*"):
+                yield item
+
+
+def _nested_import(binding: list[Import], unit: Unit) -> Place | None:
+    """The statement that bound the name at a use, if each import of it is in a function or `try`.
+
+    None when the new import belongs to the module's top level.
+    """
+    is_nested = all(
+        _is_nested(item, unit) and legacy_name(item.target) is not None
+        for item in binding
+    )
+    return _start_of(binding[0].statement, unit) if binding and is_nested else None
+
+
+def _is_nested(item: Import, unit: Unit) -> bool:
+    """Whether an import is a statement of a function, or one that is tried or for types alone.
+
+    Below another condition, as one on the version of Flax, it might not be reached any more.
+    """
+    statement = item.statement
+    around = unit.parents[statement]
+    match around:
+        case ast.Try(body=body):
+            is_own = statement in body
+        case ast.If(test=test, orelse=[]):
+            is_own = last_word(test) == "TYPE_CHECKING"
+        case _:
+            is_own = isinstance(around, FunctionNode)
+    # not where `global optim` gives the name to the module
+    own_scope = around if isinstance(around, FunctionNode) else unit.parents.get(around)
+    is_bound_here = own_scope is item.scope.node
+    return is_own and is_bound_here and not shares_its_line(unit, statement)
