@@ -19,7 +19,6 @@ from codemods.model import Message, Options, Refusal
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import (
-    SIBLING,
     complete_groups,
     grouped,
     keep_modules,
@@ -55,8 +54,6 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     # first as optax has the optimizers, then with interfaces for the groups that stay
     plan = decided({})
     tried = may_keep_interface(plan) if options.selects("FO706") else {}
-    context = Context(facts, options, attempts.plain, tried)
-    tried = _without_hopeless(tried, plan, attempts, context)
     if not tried:
         return plan
     keeping = decided(tried)
@@ -69,27 +66,6 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     if not whole:
         return plan
     return decided(whole)
-
-
-def _without_hopeless(
-    tried: dict[LegacyObject, Message], plan: Plan, attempts: Attempts, context: Context
-) -> dict[LegacyObject, Message]:
-    """The objects of groups that do not stay for a reason that an interface leaves as it is."""
-    groups = grouped(plan)
-    uses = set(plan.facts.uses)
-    hopeless: set[LegacyObject] = set()
-    for cause in plan.decisions:
-        use = cause.use
-        affected = {groups[obj] for obj in use.objects if obj in tried} - hopeless
-        if not affected or cause.applies or cause.code == SIBLING:
-            continue
-        if use not in uses and use.kind != "whole":
-            continue
-        again = _decision(use, plan, attempts, context)
-        # optimizer == other cannot be rewritten, whatever becomes of the definition
-        if again is not None and not again.applies:
-            hopeless |= affected
-    return {obj: why for obj, why in tried.items() if groups[obj] not in hopeless}
 
 
 def _decided(
