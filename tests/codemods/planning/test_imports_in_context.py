@@ -9,7 +9,6 @@ from tests.codemods.programs import (
     before_and_after,
     changes,
     migrated,
-    program,
     project,
     result_of,
     table,
