@@ -19,7 +19,6 @@ from codemods.idioms.groups import (
     refuse_plain,
     refuse_templates,
 )
-from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.values import Value, Values, common_value
@@ -205,19 +204,15 @@ class Links(Outcomes[Linked]):
     def _outermost(self, members: list[LegacyObject]) -> list[ast.Call]:
         """The constructors of a group that are no part of another.
 
-        One with a mask stands for the MultiOptimizer that it replaces.
-
         Raises:
           Unproven: if one of the group's definitions is not made by a constructor in view.
         """
-        masks = self.results[Masks].found
         made = constructors(members, self.stepping)
         parts: set[LegacyObject] = set()
         for obj in made.values():
             inner = self.facts.legacy.definitions(obj)
             parts.update(part for part in inner if part != obj)
-        whole = [call for call, obj in made.items() if obj not in parts]
-        return [masks[call].definition if call in masks else call for call in whole]
+        return [call for call, obj in made.items() if obj not in parts]
 
     def _refuse_looks(self, members: list[LegacyObject]) -> None:
         """The state of a chain is not laid out as that of its last link alone."""

@@ -62,7 +62,7 @@ OPTIMIZER = LegacyOptimizer(
     kept_in=("ScaleByBeliefState",),
     counts=True,
     is_viewable=True,
-    masks_decay=True,
+    adds_decay=True,
     of_reals=True,
     refuses=refuser(SIGNATURE, plain=("eps",)),
     rule=RULE,

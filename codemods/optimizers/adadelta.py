@@ -45,7 +45,7 @@ OPTIMIZER = LegacyOptimizer(
     module="adadelta",
     kept_in=("ScaleByAdaDeltaState",),
     is_viewable=True,
-    masks_decay=True,
+    adds_decay=True,
     rule=RULE,
     samples={"rho": 0.93},
 )

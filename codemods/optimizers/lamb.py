@@ -79,7 +79,7 @@ OPTIMIZER = LegacyOptimizer(
     kept_in=("ScaleByAdamState",),
     counts=True,
     is_viewable=True,
-    masks_decay=True,
+    adds_decay=True,
     of_reals=True,
     rule=RULE,
     # the trust ratio divides by the norm of an update that is 0

@@ -57,6 +57,6 @@ OPTIMIZER = LegacyOptimizer(
     module="momentum",
     kept_in=("TraceState",),
     is_viewable=True,
-    masks_decay=True,
+    adds_decay=True,
     rule=RULE,
 )
