@@ -154,32 +154,20 @@ class Counters:
             return True
         base = _changed_object(call)
         path = self.origins.path(base) if base is not None else None
-        if path is None or field not in given:
+        if path is None or not given.keys() >= {counter, field}:
             return False
         optimizer = Path(path.root, (*path.attributes, field))
         count = Path(path.root, (*path.attributes, counter))
-        stepped = self._steps(given[field], optimizer, call)
-        if stepped is None:
-            return False
-        # state.replace(optimizer=state.optimizer.replace(target=params)) leaves the counter
-        if counter not in given:
-            return stepped == 0
-        return stepped == self._counts(given[counter], count, call)
+        is_ahead = self._counts(given[counter], count, call) == 1
+        return is_ahead and self._is_step(given[field], optimizer, call)
 
-    def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
-        """How many steps an optimizer is ahead of the one at a path; None if that is unknown."""
+    def _is_step(self, node: ast.expr, optimizer: Path, call: ast.Call) -> bool:
+        """Whether an expression is the optimizer at a path after one step."""
         match self.origins.expanded(node):
             # state.optimizer.apply_gradient(grads)
             case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)):
-                return 1 if self._is_at(owner, optimizer, call) else None
-            # state.optimizer.replace(target=params)
-            case ast.Call(
-                func=ast.Attribute(attr="replace", value=owner), keywords=words
-            ):
-                if any(word.arg != "target" for word in words):
-                    return None
-                return 0 if self._is_at(owner, optimizer, call) else None
-        return None
+                return self._is_at(owner, optimizer, call)
+        return False
 
     def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:
         """By how much an expression is larger than the number at a path."""
