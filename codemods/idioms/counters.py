@@ -154,20 +154,32 @@ class Counters:
             return True
         base = _changed_object(call)
         path = self.origins.path(base) if base is not None else None
-        if path is None or not given.keys() >= {counter, field}:
+        if path is None or field not in given:
             return False
         optimizer = Path(path.root, (*path.attributes, field))
         count = Path(path.root, (*path.attributes, counter))
-        is_ahead = self._counts(given[counter], count, call) == 1
-        return is_ahead and self._is_step(given[field], optimizer, call)
+        stepped = self._steps(given[field], optimizer, call)
+        if stepped is None:
+            return False
+        # state.replace(optimizer=state.optimizer.replace(target=params)) leaves the counter
+        if counter not in given:
+            return stepped == 0
+        return stepped == self._counts(given[counter], count, call)
 
-    def _is_step(self, node: ast.expr, optimizer: Path, call: ast.Call) -> bool:
-        """Whether an expression is the optimizer at a path after one step."""
+    def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
+        """How many steps an optimizer is ahead of the one at a path; None if that is unknown."""
         match self.origins.expanded(node):
             # state.optimizer.apply_gradient(grads)
             case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)):
-                return self._is_at(owner, optimizer, call)
-        return False
+                return 1 if self._is_at(owner, optimizer, call) else None
+            # state.optimizer.replace(target=params)
+            case ast.Call(
+                func=ast.Attribute(attr="replace", value=owner), keywords=words
+            ):
+                if any(word.arg != "target" for word in words):
+                    return None
+                return 0 if self._is_at(owner, optimizer, call) else None
+        return None
 
     def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:
         """By how much an expression is larger than the number at a path."""
