@@ -160,7 +160,7 @@ class Links(Outcomes[Linked]):
             if taken is None:
                 return None
             if len(steps) > 1:
-                raise Unproven("several steps are taken")
+                raise Unproven("the optimizer takes steps at several places")
             return self._join(members, steps[0], taken)
         except Unproven as why:
             return why.message

@@ -117,7 +117,7 @@ def _schedule(
 ) -> Schedule:
     """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
     if len(steps) > 1:
-        raise Unproven("several steps are taken")
+        raise Unproven("the optimizer takes steps at several places")
     [step] = steps
     given = _given(step, stepping)
     calls = _constructors(stepping, objects)

@@ -180,7 +180,11 @@ def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
     result = result_of(text)
 
     assert b"tx=optax.adam(0.1)" in result.after
-    [noted] = (site for site in result.sites if "several steps are taken" in site.note)
+    [noted] = (
+        site
+        for site in result.sites
+        if "the optimizer takes steps at several places" in site.note
+    )
     assert noted.code == "FO204"
     assert noted.line < max(site.line for site in result.sites)
 

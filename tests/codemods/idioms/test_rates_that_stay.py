@@ -48,7 +48,7 @@ it does not come from the optimizer's own step
 rate: schedule(step)
 behind: step = optimizer.state.step
 == two steps that compute it in different ways
-several steps are taken
+the optimizer takes steps at several places
 args:
 loop: optimizer = cool(warm(optimizer, grad), grad)
 above:
