@@ -116,11 +116,11 @@ def _schedule(
     steps: list[Use],
 ) -> Schedule:
     """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
+    calls = _constructors(stepping, objects)
     if len(steps) > 1:
         raise Unproven("the optimizer takes steps at several places")
     [step] = steps
     given = _given(step, stepping)
-    calls = _constructors(stepping, objects)
     origins = stepping.origins
     values = Values(origins)
     rate = Rates(origins, Counts(origins), values).of_step(given, step)
