@@ -135,6 +135,8 @@ def _function(body: str, parameter: str) -> str:
 
 
 RESTARTS = of_state("""
+== restored as it was stored
+return serialization.from_state_dict(state, serialization.to_state_dict(state))
 == replaced
 return state.replace(step=0)
 == replaced by the function of dataclasses
@@ -405,8 +407,6 @@ def restart(state):
     return jax.tree_util.tree_map(lambda leaf: leaf[0], several)
 == on the host
 return jax.tree_util.tree_map(np.asarray, jax.device_get(state))
-== restored as it was stored
-return serialization.from_state_dict(state, serialization.to_state_dict(state))
 == restored from the bytes of another
 return serialization.from_bytes(State(step=0, optimizer=optim.Momentum(0.1).create(state.optimizer.target)), serialization.to_bytes(state))
 == kept in a list
