@@ -78,9 +78,13 @@ class FloatRates:
     def _kinds(self, node: ast.expr) -> Kinds:
         """The kinds of all that an expression may be; what depends on itself adds none."""
         if isinstance(node, ast.Name) and self.compiled.may_be_traced(node):
-            # whatever JAX traces is an array
-            return FLOAT
+            return self._traced(node)
         return self._behind(node)
+
+    def _traced(self, name: ast.Name) -> Kinds:
+        """The kinds of what JAX traces: whatever it is, it is an array."""
+        del name
+        return FLOAT
 
     def _behind(self, node: ast.expr) -> Kinds:
         if node in self._pending:
@@ -153,6 +157,24 @@ class FloatRates:
                 if not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1:
                     return TYPED
         return NONE.union(*map(_named, self.flow.origin_names(node)))
+
+
+class CarriedRates(FloatRates):
+    """The same for rates in the carry of a loop, whose type matters though they are traced."""
+
+    def _traced(self, name: ast.Name) -> Kinds:
+        return self._behind(name) & (INTEGER | TYPED) or FLOAT
+
+    def _at(self, place: Place) -> Kinds:
+        match place:
+            # jax.lax.scan(step, optimizer, rates): each of them has the type of all
+            case ("either", tuple() as places):
+                return NONE.union(*map(self._at, places))
+            case ("each of", whole):
+                return self._at(whole)
+            case ("expression", ast.expr() as node, _):
+                return self._kinds(node)
+        return super()._at(place)
 
 
 def _kind_of(value: object) -> Kinds:

@@ -11,6 +11,7 @@ from itertools import takewhile
 from codemods.analysis.stepping import DECAY, OVERRIDES
 from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import function_of
+from codemods.idioms.carried import typed
 from codemods.inference.binding import Wrong, bind, values_of
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
@@ -288,6 +289,7 @@ def _with_state(
 ) -> RewriteCall:
     """The step of an optimizer with another state, which gets a statement of its own if it may."""
     use, call = legacy.use, legacy.call
+    opt_state, more = typed(opt_state, "{owner}.opt_state", use, context.stepping)
     prelude = ""
     if _may_precede(call, moved, use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
@@ -297,7 +299,7 @@ def _with_state(
         function,
         legacy.arguments,
         legacy.holes,
-        supports,
+        supports + more,
         prelude,
     )
 
@@ -339,7 +341,12 @@ def _place_of_gradients(
         return None
     word = words[others[0]]
     gradients = word.value if isinstance(word, ast.keyword) else word
-    if isinstance(gradients, ast.Starred) or context.stepping.axes(use.objects):
+    _, by_type = typed("", "", use, context.stepping)
+    if (
+        isinstance(gradients, ast.Starred)
+        or by_type
+        or context.stepping.axes(use.objects)
+    ):
         return None
     return (
         others[0]

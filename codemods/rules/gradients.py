@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import free_name
 from codemods.analysis.uses import Use
+from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of, values_of
 from codemods.inference.objects import Container
 from codemods.model import Refusal
@@ -207,14 +208,17 @@ def _set_rate(
         return refusal
     evaluation, step = lines
     state = free_name(use.unit, "opt_state", "optimizer_state")
-    rated, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
+    rated, filters = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
+    rated, supports = typed(rated, "{owner}.opt_state", use, context.stepping)
     templates = (
         f"{state} = {rated}",
         evaluation,
         f"{assigned.targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
     )
     span = use.unit.span(assigned.statement)
-    return ReplaceStatement(span, templates, (*_holes(use), *holes), supports=supports)
+    return ReplaceStatement(
+        span, templates, (*_holes(use), *holes), supports=filters + supports
+    )
 
 
 def _anywhere(use: Use, context: Context) -> Edit | Refusal:

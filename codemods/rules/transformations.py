@@ -9,6 +9,7 @@ from codemods.analysis.legacy import Unnamed
 from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate
 from codemods.analysis.uses import Use
+from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
@@ -161,9 +162,10 @@ def _with_rate_before(
 ) -> tuple[tuple[str, ...], tuple[Support, ...]]:
     """The statements of a step, behind one that sets the learning rate in the state."""
     state = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
-    rated, supports = with_rate("{state}", "learning_rate={rate}", context)
+    rated, filters = with_rate("{state}", "learning_rate={rate}", context)
+    rated, types = typed(rated, "{state}", use, context.stepping)
     others = (line.replace("{state}", state) for line in lines)
-    return (f"{state} = {rated}", *others), supports
+    return (f"{state} = {rated}", *others), filters + types
 
 
 def _reads(target: ast.expr, others: tuple[ast.expr, ...], unit: Unit) -> bool:

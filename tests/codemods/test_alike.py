@@ -654,10 +654,16 @@ RATES = {
     "a whole number": "1",
     "one of NumPy, of 32 bits": "np.float32(0.05)",
     "one of NumPy, of 64 bits": "np.float64(0.05)",
+    "a whole number of NumPy": "np.int32(1)",
     "an array": "jnp.asarray(0.05)",
+    "an array of 32 bits": "jnp.asarray(0.05, jnp.float32)",
+    "an array of 16 bits": "jnp.asarray(0.05, jnp.bfloat16)",
     "an array of NumPy": "np.array(0.05, np.float32)",
 }
-FLOATS = {kind: rate for kind, rate in RATES.items() if kind != "a whole number"}
+RATES_OF_EACH_TYPE = (
+    *("a number", "a whole number", "one of NumPy, of 64 bits"),
+    *("an array", "an array of 16 bits"),
+)
 IN_LOOPS = {
     "a loop of steps": "made = jax.lax.fori_loop(0, 3, lambda _, made: rated(made), made)",
     "a loop under a condition": "made = jax.lax.while_loop(lambda made: made.state.step < 3, rated, made)",
@@ -678,12 +684,12 @@ RATES_IN_LOOPS = {
 }
 USUAL = (
     *(f"{kind}, in a scan" for kind in RATES),
-    *(f"a whole number, in {name}" for name in IN_LOOPS if name != "a scan"),
+    *(f"an array of 16 bits, in {name}" for name in IN_LOOPS if name != "a scan"),
 )
 
 
 @pytest.mark.parametrize(("rate", "loop"), thinned(RATES_IN_LOOPS, *USUAL))
-def test_a_rate_in_a_loop(
+def test_a_rate_in_a_loop_has_the_type_of_the_one_before(
     rate: str, loop: str, x64: bool, legacy_wheel: object
 ) -> None:
     body = f"""
@@ -696,6 +702,28 @@ return made.target
 
 
 TRACED = {
+    "a whole number that a compiled function is given": """
+@jax.jit
+def maybe(made, rate, skips):
+    take = lambda made: made.apply_gradient(gradients(made.target), learning_rate=rate)
+    return jax.lax.cond(skips, lambda made: made, take, made)
+made = maybe(maybe(optim.Adam().create(params), 0.1, False), 1, False)
+return maybe(made, 0.1, True).target
+""",
+    "each of an array of 16 bits": """
+def body(made, rate):
+    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+rates = jnp.array([0.1, 0.2], jnp.float16)
+return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
+""",
+    "each of an array that is made one of 16 bits": """
+def body(made, rate):
+    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+rates = jnp.linspace(0.1, 0.2, 3).astype(jnp.bfloat16)
+return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
+""",
+}
+TRACED_AS_IT_IS = {
     "numbers that a compiled function is given": """
 @jax.jit
 def maybe(made, rate, skips):
@@ -722,8 +750,17 @@ return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
 
 
 @pytest.mark.parametrize("body", TRACED.values(), ids=TRACED)
-def test_a_traced_rate_in_a_loop(body: str, legacy_wheel: object) -> None:
-    assert_alike(text_of(body))
+def test_a_traced_rate_of_another_type_in_a_loop(
+    body: str, legacy_wheel: object
+) -> None:
+    assert "keep_types(" in assert_alike(text_of(body))
+
+
+@pytest.mark.parametrize("body", TRACED_AS_IT_IS.values(), ids=TRACED_AS_IT_IS)
+def test_a_traced_rate_of_the_usual_type_in_a_loop(
+    body: str, legacy_wheel: object
+) -> None:
+    assert "keep_types(" not in assert_alike(text_of(body))
 
 
 SHAPES = {
@@ -741,14 +778,7 @@ def test_the_type_of_the_step_of_an_optimizer_of_shapes(
     assert "str(shape.step.dtype)" in after
 
 
-FIRST_RATES = {
-    **RATES,
-    "a whole number of NumPy": "np.int32(1)",
-    "an array of 32 bits": "jnp.asarray(0.05, jnp.float32)",
-    "an array of 16 bits": "jnp.asarray(0.05, jnp.bfloat16)",
-    "an array of whole numbers": "np.array(1)",
-    "None": "None",
-}
+FIRST_RATES = {**RATES, "None": "None", "an array of whole numbers": "np.array(1)"}
 MADE = {
     "an optimizer": "optim.Momentum(rate, beta=0.5)",
     "an optimizer by name": "optim.Adam(learning_rate=rate, weight_decay=0.1)",
@@ -796,9 +826,7 @@ return made.target
     assert_alike(text_of(body, functions), options)
 
 
-@pytest.mark.parametrize(
-    "rate", thinned(FLOATS, "a number", "one of NumPy, of 64 bits", "an array")
-)
+@pytest.mark.parametrize("rate", thinned(RATES, *RATES_OF_EACH_TYPE))
 def test_a_rate_of_a_step_without_an_optimizer_in_a_loop(
     rate: str, x64: bool, legacy_wheel: object
 ) -> None:
