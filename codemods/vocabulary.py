@@ -280,7 +280,6 @@ ROOT = _of_numbers("sqrt")
 SUM = _of_numbers("sum") | {"builtins.sum"}
 SQUARE = _of_numbers("square")
 DOT = _of_numbers("vdot")
-VECTOR_NORM = _of_numbers("linalg.norm")
 NUMPY_FLOATS = "numpy.float"
 """What begins the names of functions that give a float of NumPy."""
 

@@ -26,7 +26,7 @@ MORE_IN_CHAINS = (
     *(
         "clip_in_chain",
         "custom_rules",
-        "decay_mask",
+        "decayed_kernels",
         "group_rates",
         "handwritten_schedules",
     ),
@@ -36,7 +36,7 @@ MORE_IN_CHAINS = (
 LONG = (
     *("adam_variants", "alias_and_chain", "any_optimizer", "backbone_and_head"),
     *("bare_definition", "carried_by_loops", "class_by_name", "clip_beside_chain"),
-    *("clip_in_chain", "configured_optimizers", "decay_groups", "decay_mask"),
+    *("clip_in_chain", "configured_optimizers", "decay_groups", "decayed_kernels"),
     *("ensemble", "federated_rounds", "group_rates", "half_precision_pmap"),
     *("handwritten_schedules", "large_batch", "latent_inversion", "learned_rate"),
     *("mnist_momentum", "moment_surgery", "optimizer_zoo", "private_training"),

@@ -172,34 +172,3 @@ def test_clipping_at_its_edges(
     for hole, text in texts.items():
         program = program.replace(hole, text)
     assert_trains_alike(HEAD + program, legacy_wheel)
-
-
-MASKED = """\
-def run(params, batches):
-    params = jax.tree_util.tree_map(jnp.asarray, params)
-    decayed = optim.ModelParamTraversal(lambda path, value: {chosen})
-    rest = optim.ModelParamTraversal(lambda path, value: not {chosen})
-    optimizer_def = optim.MultiOptimizer((decayed, optim.{made}(0.1, weight_decay=0.3)), (rest, optim.{made}(0.1)))
-    found = []
-    optimizer = optimizer_def.create(params)
-    for x, y in batches:
-        grads = jax.grad(loss_fn)(optimizer.target, x, y)
-        optimizer = optimizer.apply_gradient(grads)
-        found.append(optimizer.target)
-    return found
-"""
-CHOSEN = {
-    "some": "path.endswith('w')",
-    "none": "path == 'x'",
-    "all": "path.startswith('/')",
-}
-
-
-@pytest.mark.parametrize("made", ["Adam", "LAMB", "Momentum"])
-@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
-def test_a_mask_at_its_edges(chosen: str, made: str, legacy_wheel: Path) -> None:
-    after = assert_trains_alike(
-        HEAD + MASKED.replace("{chosen}", chosen).replace("{made}", made), legacy_wheel
-    )
-
-    assert "mask_by_path(decayed)" in after

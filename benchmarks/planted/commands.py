@@ -53,17 +53,21 @@ FAULTS: dict[str, list[Planted]] = {
         ("convnet", "optax.add_decayed_weights(1e-3), ", ""),
         ("regression", "weight_decay=0.01", "weight_decay=0.010001"),
     ],
-    "decay's mask inverted": [
-        ("regression", "'kernel' in path", "'kernel' not in path"),
+    "decay's groups exchanged": [
+        (
+            "regression",
+            "decayed = lambda path, _: 'kernel' in path\n    others =",
+            "others = lambda path, _: 'kernel' in path\n    decayed =",
+        ),
         (
             "language",
-            "lambda path, _: is_decayed(path)",
-            "lambda path, _: not is_decayed(path)",
+            "matrices = lambda path, _: is_decayed(path)\n    vectors =",
+            "vectors = lambda path, _: is_decayed(path)\n    matrices =",
         ),
     ],
-    "decay's mask in a helper": [
+    "decay's groups in a helper": [
         ("language", "or 'embedding' in path", ""),
-        ("regression", "return bool(selects(path, value))", "return True"),
+        ("regression", "return str(selected[0])", 'return "0"'),
     ],
     "clip threshold": [
         ("language", "optax.clip(0.1)", "optax.clip(0.1001)"),
@@ -82,8 +86,8 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         (
             "language",
-            "                learning_rate_fn, b2",
-            "                lambda step: learning_rate_fn(step + 1), b2",
+            "adamw(learning_rate_fn, b2",
+            "adamw(lambda step: learning_rate_fn(step + 1), b2",
         ),
         ("regression", "step >= drop_at", "step > drop_at"),
         ("language", "step < WARMUP", "step <= WARMUP + 1"),

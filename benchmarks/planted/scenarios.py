@@ -178,8 +178,8 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         (
             "state_around_optimizer",
-            "fresh = restart(fresh,",
-            "fresh = restart(create_train_state(params, config),",
+            "checkpoints.restore_checkpoint(workdir, create_train_state(params, config))",
+            "create_train_state(params, config).replace(params=state.params)",
         ),
         (
             "moment_surgery",

@@ -75,35 +75,39 @@ FAULTS: dict[str, list[Planted]] = {
             "optax.add_decayed_weights(1.0001e-3)",
         ),
     ],
-    "decay's mask inverted": [
+    "decay's groups exchanged": [
         (
-            "decay_mask",
-            "not any([word in path for word in EXCLUDED])",
-            "any([word in path for word in EXCLUDED])",
+            "decayed_kernels",
+            "(decayed, decayed_def), (not_decayed, not_decayed_def)",
+            "(not_decayed, decayed_def), (decayed, not_decayed_def)",
         ),
         (
-            "decay_mask",
-            "decay = lambda *args: not exclude(*args)",
-            "decay = lambda *args: exclude(*args)",
+            "decayed_kernels",
+            "(decay, decay_def), (no_decay, no_decay_def)",
+            "(no_decay, decay_def), (decay, no_decay_def)",
         ),
-        ("replicate_method", '"bias" not in path', '"bias" in path'),
+        (
+            "replicate_method",
+            'kernels = lambda path, _: "bias" not in path\n    biases =',
+            'biases = lambda path, _: "bias" not in path\n    kernels =',
+        ),
         (
             "traversal_frozen_rest",
             "not is_bias(*args) and 'kernel' in args[0]",
             "not is_bias(*args)",
         ),
     ],
-    "decay's mask in a helper": [
-        ("decay_mask", 'EXCLUDED = ("bias", "scale")', 'EXCLUDED = ("bias",)'),
+    "decay's groups in a helper": [
+        ("decayed_kernels", 'EXCLUDED = ("bias", "scale")', 'EXCLUDED = ("bias",)'),
         (
-            "decay_mask",
-            'return "bias" not in key and "scale" not in key',
-            'return "bias" not in key',
+            "decayed_kernels",
+            ' and "scale" not in key\n\n    def filter_other(key, _):\n        return "bias" in key or "scale" in key',
+            '\n\n    def filter_other(key, _):\n        return "bias" in key',
         ),
         (
-            "decay_mask",
-            "return bool(selects(path, value))",
-            "return not selects(path, value)",
+            "decayed_kernels",
+            "return str(selected[0])",
+            "return str(1 - selected[0])",
         ),
         (
             "traversal_frozen_rest",

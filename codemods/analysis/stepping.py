@@ -119,7 +119,7 @@ class Stepping:
         kind = legacy_optimizer(definition)
         if kind is None or definition.node not in self.constructors:
             return False
-        return kind.masks_decay or definition.made_by == "MultiOptimizer"
+        return kind.adds_decay or definition.made_by == "MultiOptimizer"
 
     def empty_overrides(self, call: ast.Call) -> list[ast.keyword]:
         """The `**overrides` of a step in which no call in view puts anything."""

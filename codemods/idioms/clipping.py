@@ -18,14 +18,13 @@ class Clippings(Links):
     are clipped by `optax.clip_by_global_norm` or `optax.clip` instead. If a condition decides about
     the clipping, the link is `optax.clip_by_global_norm(limit) if condition else optax.identity()`.
 
-    This requires that all steps of the optimizer clip alike, that the limit is known, or can be
-    passed, where the optimizer is made, and that it does not change afterwards. The code must call
-    `clip_grads` of JAX's old optimizers, scale the leaves by `jnp.minimum(1.0, limit / norm)` or in
-    `jnp.where(norm < limit, g, g * (limit / norm))`, or clip them by `jnp.clip(g, -limit, limit)`.
-    These equal optax's functions for norms and limits of all kinds, even 0, infinite and negative
-    ones. An epsilon in the divisor is another function. All leaves must have the same real type.
-    Code that logs the norm stays. Otherwise the code stays as it is, and if it looked like
-    clipping, a note says why.
+    This requires that the optimizer takes its steps at one place, that the limit is known, or can
+    be passed, where the optimizer is made, and that it does not change afterwards. The code must
+    call `clip_grads` of JAX's old optimizers, scale the leaves by `jnp.minimum(1.0, limit / norm)`,
+    or clip them by `jnp.clip(g, -limit, limit)`. These equal optax's functions for norms and limits
+    of all kinds, even 0, infinite and negative ones. An epsilon in the divisor is another function.
+    All leaves must have the same real type. Code that logs the norm stays. Otherwise the code stays
+    as it is, and if it looked like clipping, a note says why.
     """
 
     code = "FO502"
@@ -78,7 +77,7 @@ def train_step(optimizer, batch):
             return Link(EACH, limit, tree)
         if leaf.has_norm():
             raise Unproven(
-                "it is not done for all norms as `optax.clip_by_global_norm` does it"
+                "nothing shows that `optax.clip_by_global_norm` does the same for all norms"
             )
         return None
 

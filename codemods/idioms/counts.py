@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from codemods.analysis.origins import Origins, Path
 from codemods.analysis.uses import Use, owner_of_state
@@ -12,19 +11,6 @@ from codemods.idioms.counters import Counters
 from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.unfollowed import UnfollowedChanges
 from codemods.inference.objects import Instance, LegacyObject, Object
-
-
-@dataclass(frozen=True)
-class SeenStep:
-    """A step as seen in some function: where it is taken, or where a call takes it.
-
-    `owner` is the expression for the optimizer that takes it there, and `optimizer` the path to
-    that.
-    """
-
-    optimizer: Path | None
-    node: ast.expr
-    owner: ast.expr
 
 
 class Counts:
@@ -38,19 +24,14 @@ class Counts:
         self._together: set[LegacyObject | None] = set()
         """Groups of which the step changes by steps alone."""
 
-    def step(self, use: Use) -> SeenStep:
-        """The step that a use takes."""
-        assert use.call is not None
-        return SeenStep(self.origins.path(use.owner), use.call, use.owner)
-
-    def ahead(self, node: ast.expr, step: SeenStep) -> int | None:
+    def ahead(self, node: ast.expr, step: Use) -> int | None:
         """By how much an expression is ahead of the optimizer's own count before a step.
 
         None if that is not known.
 
         Args:
           node: an expression in the function of the step.
-          step: the step.
+          step: the use that takes the step.
 
         Raises:
           Unproven: if it is a count of its own that does not always agree.
@@ -98,20 +79,22 @@ class Counts:
             )
         self._together |= ours
 
-    def _is_stepped(self, owner: ast.expr, step: SeenStep) -> bool:
+    def _is_stepped(self, owner: ast.expr, step: Use) -> bool:
         """Whether an optimizer is, unchanged, the one that takes the step."""
         path = self.origins.path(owner)
-        is_its_own = path is not None and path == step.optimizer
+        is_its_own = path is not None and path == self.origins.path(step.owner)
         return is_its_own and self._is_kept(owner, step)
 
-    def _is_kept(self, node: ast.expr, step: SeenStep) -> bool:
+    def _is_kept(self, node: ast.expr, step: Use) -> bool:
         """Whether a path, and the one to the optimizer, lead to the same objects until the step."""
-        is_kept = self.facts.dataflow.is_kept
-        return is_kept(node, step.node) and is_kept(step.owner, step.node)
+        is_kept, call = self.facts.dataflow.is_kept, step.call
+        assert call is not None
+        return is_kept(node, call) and is_kept(step.owner, call)
 
-    def _counter(self, node: ast.Attribute, step: SeenStep) -> int | None:
+    def _counter(self, node: ast.Attribute, step: Use) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""
-        base, optimizer = self.origins.path(node.value), step.optimizer
+        base = self.origins.path(node.value)
+        optimizer = self.origins.path(step.owner)
         # state.optimizer, and not an optimizer by itself
         if base is None or optimizer is None or not optimizer.attributes:
             return None

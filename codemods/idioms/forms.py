@@ -3,10 +3,10 @@
 `optax.clip_by_global_norm` gives `g if N < L else g / N * L` for a leaf `g`, the norm `N` of its
 tree and a limit `L`. `N` is at least as large as any element of `g`, or 0 where the squares of tiny
 elements vanish, or infinite where those of large ones overflow, or not a number where one element
-is not. `jnp.minimum(1.0, L / N) * g` and `jnp.where(N < L, g, L / N * g)` are the same:
+is not. `jnp.minimum(1.0, L / N) * g` is the same:
 
-- `N < L`: `L / N` is at least 1, so each gives `g` itself.
-- `N >= L`: each gives `g * L / N` but for rounding, and for what is too small for the type. With an
+- `N < L`: `L / N` is at least 1, so both give `g` itself.
+- `N >= L`: both give `g * L / N` but for rounding, and for what is too small for the type. With an
   infinite `N` that is 0 for a finite element and not a number for an infinite one.
 - `N` is not a number: `jnp.minimum` returns it, and the comparison chooses what divides by it.
 - `L = 0`: `L / N` is 0, and not a number for `N = 0`. `L < 0`: `L / N` is the minimum, and `N < L`
@@ -23,9 +23,6 @@ import ast
 
 from codemods.analysis.origins import Origins
 from codemods.idioms.norms import Norms
-from codemods.inference.binding import values_of
-
-BOUNDS: tuple[list[str | None], ...] = ([], ["a_min", "a_max"], ["min", "max"])
 
 
 class Leaf:
@@ -53,29 +50,22 @@ class Leaf:
                         for number, ratio in ((one, two), (two, one)):
                             if _is_one(number):
                                 return self._over_norm(ratio)
-            # jnp.where(norm < limit, g, limit / norm * g)
-            case ast.Call(func=function, args=[test, ast.Name(id=name), scaled]) if (
-                name == self.leaf and self._is_called("where", function)
-            ):
-                limit = self._over_norm(self._factor(self._expanded(scaled)))
-                compared = self._above_norm(self._expanded(test))
-                if limit and compared and ast.dump(limit) == ast.dump(compared):
-                    return limit
         return None
 
     def clipped_by_value(self) -> ast.expr | None:
         """The limit in `jnp.clip(g, -limit, limit)`."""
         match self._expanded(self.body):
-            case ast.Call(func=function, keywords=words) as call if (
-                self._is_called("clip", function) and [w.arg for w in words] in BOUNDS
-            ):
-                match values_of(call):
-                    case [
-                        ast.Name(id=name),
-                        ast.UnaryOp(op=ast.USub(), operand=low),
-                        high,
-                    ] if name == self.leaf and ast.dump(low) == ast.dump(high):
-                        return high if self._is_limit(high) else None
+            case ast.Call(
+                func=function,
+                args=[
+                    ast.Name(id=name),
+                    ast.UnaryOp(op=ast.USub(), operand=low),
+                    high,
+                ],
+                keywords=[],
+            ) if name == self.leaf and self._is_called("clip", function):
+                is_same = ast.dump(low) == ast.dump(high)
+                return high if is_same and self._is_limit(high) else None
         return None
 
     def has_norm(self) -> bool:
@@ -117,19 +107,6 @@ class Leaf:
             case ast.BinOp(left=limit, op=ast.Div(), right=norm) if self._is_norm(
                 norm
             ) and self._is_limit(limit):
-                return limit
-        return None
-
-    def _above_norm(self, test: ast.expr | None) -> ast.expr | None:
-        """The limit in `norm < limit`, or in `limit > norm`."""
-        match test:
-            case ast.Compare(left=norm, ops=[ast.Lt()], comparators=[limit]) if (
-                self._is_norm(norm)
-            ):
-                return limit
-            case ast.Compare(left=limit, ops=[ast.Gt()], comparators=[norm]) if (
-                self._is_norm(norm)
-            ):
                 return limit
         return None
 

@@ -19,10 +19,9 @@ from codemods.idioms.groups import (
     refuse_plain,
     refuse_templates,
 )
-from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
-from codemods.idioms.values import Value, Values, common_value
+from codemods.idioms.values import Value, Values
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -84,9 +83,9 @@ class Links(Outcomes[Linked]):
     """What a program does to gradients just before steps, by the objects of groups.
 
     Such an idiom knows calls of one kind, and says in which link each results. All else is here:
-    that all steps of a group have the same, that nothing else has the gradients that it gives, that
-    its argument gets to the place that makes the optimizer, and what is removed and passed on. A
-    statement may stand behind a condition.
+    that the group takes its steps at one place, that nothing else has the gradients that it gives,
+    that its argument gets to the place that makes the optimizer, and what is removed and passed on.
+    A statement may stand behind a condition.
     """
 
     does: str
@@ -157,42 +156,40 @@ class Links(Outcomes[Linked]):
         """What becomes of a group, or why it stays; None if there is no such call."""
         try:
             found = [self._before(use) for use in steps]
-            taken = [one for one in found if one is not None]
-            if not taken:
+            taken = next((one for one in found if one is not None), None)
+            if taken is None:
                 return None
-            if len(taken) < len(steps):
-                raise Unproven(f"not all steps {self.does}")
-            return self._join(members, steps, taken)
+            if len(steps) > 1:
+                raise Unproven("the optimizer takes steps at several places")
+            return self._join(members, steps[0], taken)
         except Unproven as why:
             return why.message
 
     def _join(
         self,
         members: list[LegacyObject],
-        steps: list[Use],
-        taken: list[Taken],
+        step: Use,
+        taken: Taken,
     ) -> Linked:
-        """Make the calls the first link of the chain, and take them out of the steps."""
+        """Make the call the first link of the chain, and take it out of the step."""
         outermost = self._outermost(members)
         refuse_templates(members, self.stepping)
         self._refuse_looks(members)
         values = Values(self.origins)
-        link = common_value([one.value(values) for one in taken])
+        link = taken.value(values)
         values.refuse_changes(link, outermost, members)
         passing = Passing(self.origins, link, self.argument)
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
-        # the gradients of before, which steps get now
+        # the gradients of before, which the step gets now
         needed = {*passing.needed}
-        for one in taken:
-            variable = self.origins.variable(one.link.before)
-            if variable is not None:
-                needed.add(variable)
+        variable = self.origins.variable(taken.link.before)
+        if variable is not None:
+            needed.add(variable)
         removed = self.results.removed(members)
         dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
-        for use, one in zip(steps, taken, strict=True):
-            self._take_out(use, one, dead_code)
+        self._take_out(step, taken, dead_code)
         self._bequeath(list(links), dead_code.edits, members)
-        refuse_plain(dead_code.edits, (*steps, *members), self.stepping)
+        refuse_plain(dead_code.edits, (step, *members), self.stepping)
         # an edit of one place includes what other idioms do to it
         beside = Edits()
         for edits in self.results.edits_of(members):
@@ -205,19 +202,15 @@ class Links(Outcomes[Linked]):
     def _outermost(self, members: list[LegacyObject]) -> list[ast.Call]:
         """The constructors of a group that are no part of another.
 
-        One with a mask stands for the MultiOptimizer that it replaces.
-
         Raises:
           Unproven: if one of the group's definitions is not made by a constructor in view.
         """
-        masks = self.results[Masks].found
         made = constructors(members, self.stepping)
         parts: set[LegacyObject] = set()
         for obj in made.values():
             inner = self.facts.legacy.definitions(obj)
             parts.update(part for part in inner if part != obj)
-        whole = [call for call, obj in made.items() if obj not in parts]
-        return [masks[call].definition if call in masks else call for call in whole]
+        return [call for call, obj in made.items() if obj not in parts]
 
     def _refuse_looks(self, members: list[LegacyObject]) -> None:
         """The state of a chain is not laid out as that of its last link alone."""

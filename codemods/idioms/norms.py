@@ -21,10 +21,6 @@ class Norms:
         only = self._argument(self.origins.expanded(node), vocabulary.GLOBAL_NORM)
         if only is not None:
             return only
-        # jnp.linalg.norm(ravel_pytree(grads)[0])
-        only = self._argument(self.origins.expanded(node), vocabulary.VECTOR_NORM)
-        if only is not None:
-            return self._is_first(self.origins.expanded(only), vocabulary.RAVEL_TREE)
         # jnp.sqrt(sum([jnp.vdot(leaf, leaf) for leaf in jax.tree_leaves(grads)]))
         only = self._argument(self.origins.expanded(node), vocabulary.ROOT)
         squares = None if only is None else self.origins.expanded(only)
@@ -56,16 +52,11 @@ class Norms:
         """The tree of whose leaves an expression is the list."""
         node = self.origins.expanded(node)
         listed = self._argument(node, vocabulary.LIST_LEAVES)
-        return listed or self._is_first(node, vocabulary.FLATTEN)
+        # leaves, _ = jax.tree_flatten(grads)
+        return listed or self._flattened(node)
 
-    def _is_first(self, node: ast.expr, functions: frozenset[str]) -> ast.expr | None:
-        """The argument of a call whose first result an expression is.
-
-        That is `f(tree)[0]`, or `x` after `x, _ = f(tree)`.
-        """
-        match node:
-            case ast.Subscript(value=call, slice=ast.Constant(value=0)):
-                return self._argument(call, functions)
+    def _flattened(self, node: ast.expr) -> ast.expr | None:
+        """The tree of which a variable has the leaves, by an assignment to it and others."""
         variable = self.origins.variable(node)
         stores = self.origins.stores(variable)
         if variable is None or len(stores) != 1:
@@ -75,7 +66,7 @@ class Norms:
             case ast.Tuple(elts=[first, *_]), ast.Assign(value=call) if (
                 first is stores[0]
             ):
-                return self._argument(call, functions)
+                return self._argument(call, vocabulary.FLATTEN)
         return None
 
     # Of one leaf

@@ -9,7 +9,6 @@ from codemods.analysis.origins import (
     Variable,
     block_of,
     names_read,
-    statement_of,
 )
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
@@ -139,17 +138,3 @@ def _changed_between(variable: Variable, statement: ast.stmt) -> Unproven:
         variable.name,
         where,
     )
-
-
-def may_wait(value: ast.expr, unit: Unit, later: ast.stmt, origins: Origins) -> bool:
-    """Whether a value may be computed at a later statement of the same block instead."""
-    statement = statement_of(unit, value)
-    block = block_of(unit, statement)
-    if later not in block or block.index(statement) >= block.index(later):
-        return False
-    parts: list[ast.expr] = []
-    for child in ast.iter_child_nodes(value):
-        part = child.value if isinstance(child, ast.keyword) else child
-        if isinstance(part, ast.expr):
-            parts.append(part)
-    return origins.dataflow.stays(parts, statement, later)

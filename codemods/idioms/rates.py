@@ -33,7 +33,7 @@ class Rates:
         Raises:
           Unproven: if it is neither, or made of what is not known elsewhere.
         """
-        value, step = self.origins.expanded(given), self.counts.step(use)
+        value = self.origins.expanded(given)
         if isinstance(value, ast.Constant) and type(value.value) in (int, float):
             return Value(value, ())
 
@@ -41,7 +41,7 @@ class Rates:
 
         def ahead(node: ast.expr) -> int | None:
             try:
-                return self.counts.ahead(node, step)
+                return self.counts.ahead(node, use)
             except Unproven as why:
                 doubts.append(why)
                 return None
@@ -65,7 +65,8 @@ class Rates:
         if not self._has_no_effect(value, ahead):
             raise Unproven("what computes it changes something, too")
         dataflow = self.values.facts.dataflow
-        if not dataflow.stays([value], value, step.node, known=False):
+        assert use.call is not None
+        if not dataflow.stays([value], value, use.call, known=False):
             raise Unproven("what it is made of changes before the step is taken")
         return _function_of_step(self.values.of(value, exchange))
 

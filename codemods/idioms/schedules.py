@@ -20,7 +20,7 @@ from codemods.idioms.groups import (
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
-from codemods.idioms.values import Values, common_value
+from codemods.idioms.values import Values
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -46,12 +46,12 @@ class Schedules(Outcomes[Schedule]):
     itself. So the function moves to the constructor. The argument is removed, with the variables
     and parameters that nothing else uses.
 
-    This requires that all steps of an optimizer use the same function of its own step, computed in
-    the function that takes the step. The function must be known, or possible to make, where the
-    optimizer is made, through parameters if necessary. A statement that makes it moves up only if
-    it does nothing else and nothing that it reads has changed. A step that the program counts
-    beside the optimizer is accepted if every place that may make or change one of the two is in
-    view and keeps them equal, because the transformation always counts by itself. Otherwise the
+    This requires that the optimizer takes its steps at one place, with a function of its own step,
+    computed in the function that takes the step. The function must be known, or possible to make,
+    where the optimizer is made, through parameters if necessary. A statement that makes it moves up
+    only if it does nothing else and nothing that it reads has changed. A step that the program
+    counts beside the optimizer is accepted if every place that may make or change one of the two is
+    in view and keeps them equal, because the transformation always counts by itself. Otherwise the
     rate becomes an injected hyperparameter that is set before the step (FO204), and a note says
     why.
 
@@ -112,17 +112,19 @@ def _schedule(
 ) -> Schedule:
     """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
     calls = _constructors(stepping, objects)
+    if len(steps) > 1:
+        raise Unproven("the optimizer takes steps at several places")
+    [step] = steps
+    given = _given(step, stepping)
     origins = stepping.origins
     values = Values(origins)
-    rates = Rates(origins, Counts(origins), values)
-    rate = common_value([rates.of_step(_given(use, stepping), use) for use in steps])
+    rate = Rates(origins, Counts(origins), values).of_step(given, step)
     values.refuse_changes(rate, calls, objects)
     passing = Passing(origins, rate, "schedule")
     filled = passing.as_argument({call: learning_rate(call) for call in calls})
     dead_code = DeadCode(origins, passing.edits, passing.needed, ())
-    for use in steps:
-        dead_code.clear(_given(use, stepping))
-    refuse_plain(dead_code.edits, (*steps, *objects), stepping)
+    dead_code.clear(given)
+    refuse_plain(dead_code.edits, (step, *objects), stepping)
     return Schedule(filled, dead_code.edits, dead_code.removed)
 
 

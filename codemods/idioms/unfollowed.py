@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.analysis.origins import Origins
-from codemods.inference.binding import arguments_of, taking, values_of
+from codemods.inference.binding import values_of
 from codemods.inference.holders import Holders, unwrapped
 from codemods.inference.library import PRYING
 from codemods.inference.objects import (
@@ -312,23 +312,11 @@ class UnfollowedChanges:
             return False
         # flax.serialization.from_state_dict(state, stored)
         if called & vocabulary.FROM_STATE_DICT:
-            given = arguments_of(taking("target", "state", name=None), call)
-            return given is None or not self._is_whole(given["state"])
+            return True
         calls = self.facts.flow.reading.calls
         return any(
             unit.path in program and self._stores_other(one) for unit, one in calls
         )
-
-    def _is_whole(self, node: ast.expr) -> bool:
-        """Whether a state dict is as it was read or made."""
-        if isinstance(node, ast.Name):
-            variable = self.origins.variable(node)
-            value = self.origins.value(variable)
-            if value is None or self.origins.loads(variable) != [node]:
-                return False
-            node = value
-        made = vocabulary.TO_STATE_DICT | vocabulary.READ_PLAIN
-        return isinstance(node, ast.Call) and not made.isdisjoint(self._called(node))
 
     def _stores_other(self, call: ast.Call) -> bool:
         """Whether a call stores a container, which may have other content under the same names."""

@@ -47,60 +47,23 @@ class Part:
     names: tuple[ast.Name, ...]
     given: Value | None = None
 
-    def common(self, other: Part) -> Part:
-        """What is the same in both."""
-        variables: list[Variable] = []
-        names: list[ast.Name] = []
-        for variable, name in zip(self.variables, self.names, strict=True):
-            if variable in other.variables:
-                variables.append(variable)
-                names.append(name)
-        given = None
-        if self.given is not None and other.given is not None:
-            given = self.given if self.given.shape == other.given.shape else None
-        return Part(tuple(variables), tuple(names), given)
-
 
 @dataclass(frozen=True)
 class Value:
     """An expression in which number N stands for the Nth of its parts.
 
     `read` has what is read for it in the original beside those, and must be the same from then on:
-    attributes, elements, what calls give. `common` has the values that were found to be all this
-    one.
+    attributes, elements, what calls give.
     """
 
     expression: ast.expr
     parts: tuple[Part, ...]
     read: tuple[ast.expr, ...] = ()
-    common: tuple[Value, ...] = ()
-
-    @property
-    def shape(self) -> str:
-        return ast.dump(self.expression)
 
     def text(self, names: Sequence[str]) -> str:
         """The source text, by what its parts are called at some place."""
         expression = copy.deepcopy(self.expression)
         return ast.unparse(_FillParts(names).visit(expression))
-
-
-def common_value(values: Sequence[Value]) -> Value:
-    """The one value that several expressions have.
-
-    Raises:
-      Unproven: if they may have different ones.
-    """
-    first, *others = values
-    parts = list(first.parts)
-    for other in others:
-        if other.shape != first.shape:
-            raise Unproven("not all steps compute it in the same way")
-        pairs = zip(parts, other.parts, strict=True)
-        parts = [part.common(theirs) for part, theirs in pairs]
-    if not all(part.variables or part.given for part in parts):
-        raise Unproven("not all steps compute it with the same function")
-    return Value(first.expression, tuple(parts), common=tuple(values))
 
 
 class Values:
@@ -147,10 +110,6 @@ class Values:
         Raises:
           Unproven: if something of which it is made may be another by then.
         """
-        for one in value.common:
-            self.refuse_changes(one, made, carriers)
-        if value.common:
-            return
         # lambda step: rate * step, of which `rate` is read at each step
         later = isinstance(value.expression, ast.Lambda)
         for part in value.parts:

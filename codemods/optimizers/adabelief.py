@@ -61,7 +61,7 @@ OPTIMIZER = LegacyOptimizer(
     module="adabelief",
     kept_in=("ScaleByBeliefState",),
     counts=True,
-    masks_decay=True,
+    adds_decay=True,
     of_reals=True,
     refuses=refuser(SIGNATURE, plain=("eps",)),
     rule=RULE,

@@ -44,7 +44,7 @@ OPTIMIZER = LegacyOptimizer(
     convert,
     module="adadelta",
     kept_in=("ScaleByAdaDeltaState",),
-    masks_decay=True,
+    adds_decay=True,
     rule=RULE,
     samples={"rho": 0.93},
 )

@@ -58,7 +58,7 @@ OPTIMIZER = LegacyOptimizer(
     module="adam",
     kept_in=("ScaleByAdamState",),
     counts=True,
-    masks_decay=True,
+    adds_decay=True,
     of_reals=True,
     rule=RULE,
 )

@@ -30,7 +30,7 @@ class UnsetRate(cst.Float):
 
 PLACEHOLDER = f"{UNSET_RATE} is a placeholder: each step has to set the learning rate."
 
-DECAY, MASK = "weight_decay", "mask"
+DECAY = "weight_decay"
 SET_DECAY = "set_weight_decay"
 """The name of a weight decay that each step sets, as `with_set_decay` gives it."""
 
@@ -166,7 +166,7 @@ class Arguments:
         if SET_DECAY in self.left:
             injecting = "optax.inject_hyperparams(optax.add_decayed_weights)"
             return self.link(injecting, *self.take({SET_DECAY: DECAY}))
-        decay = self.take({DECAY: None, MASK: MASK})
+        decay = self.take({DECAY: None})
         return self.link("optax.add_decayed_weights", *decay) if decay else None
 
     def chain(self, *links: Piece | None) -> cst.Call:
@@ -220,18 +220,6 @@ def has_unset_rate(node: cst.CSTNode) -> bool:
     if isinstance(node, UnsetRate):
         return True
     return any(map(has_unset_rate, node.children))
-
-
-def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
-    """A constructor call with a mask for its weight decay, behind that."""
-    layout = CallLayout(call)
-    value = expression("mask_by_path({predicate})", predicate=predicate)
-    mask = Piece(cst.Arg(value, cst.Name(MASK), EQUAL))
-    words = [arg.keyword for arg in call.args]
-    keywords = [word.value if word is not None else None for word in words]
-    place = keywords.index(DECAY) + 1
-    ahead, behind = layout.pieces[:place], layout.pieces[place:]
-    return layout.arrange(call.func, [*ahead, mask, *behind])
 
 
 def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:

@@ -106,7 +106,7 @@ class LegacyOptimizer:
 
     Of the state in optax, `kept_in` names the types that have the fields of `state`, for
     checkpoints. It `counts` the steps, or not. One that `is_composite` is made of other optimizers.
-    Where `masks_decay`, the optax expression takes the parameters that decay as `mask`.
+    In a chain, one that `adds_decay` has its weight decay as a link of its own.
 
     For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and
     `initial` has the fields of the state of a parameter before the first step, where these are not
@@ -128,7 +128,7 @@ class LegacyOptimizer:
     kept_in: tuple[str, ...] = ()
     counts: bool = False
     is_composite: bool = False
-    masks_decay: bool = False
+    adds_decay: bool = False
     of_reals: bool = False
     refuses: Callable[[ast.Call], Refusal | None] | None = None
     rule: str = ""

@@ -78,7 +78,7 @@ OPTIMIZER = LegacyOptimizer(
     module="lamb",
     kept_in=("ScaleByAdamState",),
     counts=True,
-    masks_decay=True,
+    adds_decay=True,
     of_reals=True,
     rule=RULE,
     # the trust ratio divides by the norm of an update that is 0

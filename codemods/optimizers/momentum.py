@@ -56,6 +56,6 @@ OPTIMIZER = LegacyOptimizer(
     convert,
     module="momentum",
     kept_in=("TraceState",),
-    masks_decay=True,
+    adds_decay=True,
     rule=RULE,
 )

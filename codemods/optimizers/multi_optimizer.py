@@ -49,24 +49,6 @@ PARTITION_BY_PATH = Support(
 )
 
 
-MASK_BY_PATH = Support(
-    name="mask_by_path",
-    source='''def mask_by_path(selects):
-    """A mask for optax: where `selects` holds for a parameter's path and value.
-
-    A path looks like "/Dense_0/kernel".
-    """
-
-    def label(key_path, value):
-        path = "/" + "/".join(str(entry.key) for entry in key_path)
-        return bool(selects(path, value))
-
-    return lambda params: jax.tree_util.tree_map_with_path(label, params)
-''',
-    imports=("import jax",),
-)
-
-
 INTERFACE = '''class MultiOptimizer(OptimizerDef):
     """Optimizers for parts of the parameters: pairs of a traversal and an optimizer.
 

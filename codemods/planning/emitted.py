@@ -13,7 +13,7 @@ from codemods.optimizers.base import RATE, Parameter, learning_rate
 from codemods.optimizers.functions import Alias, function_name
 from codemods.optimizers.interface import has_interface
 from codemods.planning.decisions import Decision
-from codemods.rewriting.edits import ConvertClass, Made
+from codemods.rewriting.edits import ConvertClass, ConvertDefinition, Made
 from codemods.sources.modules import Span, Unit
 
 DEEPEST = 8
@@ -57,7 +57,7 @@ class Emitter:
         """The optimizers of a file, in order. `supports` are the sources of its new helpers."""
         found: list[EmittedOptimizer] = []
         for node, decision in self.converted.items():
-            if decision.use.unit is not unit or not _stands_alone(decision):
+            if decision.use.unit is not unit or not _is_definition(decision):
                 continue
             if isinstance(node, ast.Call) and self._is_whole(decision):
                 found.append(self._optimizer(node, decision, supports))
@@ -129,17 +129,7 @@ class Emitter:
         return ""
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
-        found = _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
-        decision = self.converted.get(node)
-        opposite = _made(decision).opposite if decision is not None else None
-        if opposite is None:
-            return found
-        # random predicates are drawn to test it: that the two are opposites has to be visible
-        kept, other = opposite
-        if other in kept:
-            return found
-        negation = ast.parse(f"lambda *args: not ({kept})(*args)", mode="eval").body
-        return _substituted(found, {other: negation})
+        return _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
 
     def _legacy_parts(self, node: ast.expr, depth: int) -> dict[str, ast.expr]:
         """What the old side has in the place of source texts within a definition."""
@@ -202,9 +192,9 @@ def _is_given_rates(decision: Decision) -> bool:
     return not isinstance(call, ast.Call) or learning_rate(call) is None
 
 
-def _stands_alone(decision: Decision) -> bool:
-    """Whether the new transformation takes the place of one old definition."""
-    return _keeps_interface(decision) or _made(decision).stands_alone
+def _is_definition(decision: Decision) -> bool:
+    """Whether a decision makes a new definition of an old one, and no traversal."""
+    return _keeps_interface(decision) or isinstance(decision.edit, ConvertDefinition)
 
 
 def _function(

@@ -16,7 +16,6 @@ from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
 from codemods.optimizers.functions import as_function, by_name
-from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.rewriting.edits import (
     ConvertClass,
     ConvertDefinition,
@@ -149,9 +148,9 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
             call = cst.ensure_type(
                 cst.parse_expression(f"({unit.source(node)})"), cst.Call
             )
-            converted = optimizers()[edit.optimizer].convert(call, form, edit.inject)
-            mask = () if edit.mask is None else (MASK_BY_PATH,)
-            return *converted.supports, *mask
+            return (
+                optimizers()[edit.optimizer].convert(call, form, edit.inject).supports
+            )
         case ConvertClass(), _:
             if edit.alias is not None:
                 return ()

@@ -15,12 +15,10 @@ from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import (
     behind,
     with_float_rate,
-    with_mask,
     with_rate,
     with_set_decay,
 )
 from codemods.optimizers.functions import as_function, by_name
-from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.rewriting.edited_file import EditedFile
 from codemods.rewriting.edits import (
     Argument,
@@ -33,7 +31,6 @@ from codemods.rewriting.edits import (
     Replace,
     ReplaceQuoted,
     RewriteCall,
-    TakePart,
 )
 
 NUMBERED = re.compile(r"\{argument:(\d+)\}")
@@ -54,13 +51,6 @@ def _replaced(
 ) -> cst.BaseExpression:
     new = file.fill(edit.template, edit.holes, edit.supports, it=node)
     return _parenthesized_as(node, new)
-
-
-@carried_out.register
-def _part_taken(
-    edit: TakePart, node: cst.BaseExpression, file: EditedFile
-) -> cst.BaseExpression:
-    return _parenthesized_as(node, file.done[edit.part])
 
 
 @carried_out.register
@@ -99,13 +89,6 @@ def _converted(
         call = with_rate(call, expression(edit.rate))
     if edit.as_float:
         call = with_float_rate(call, edit.as_float)
-    if edit.mask is not None:
-        file.need([MASK_BY_PATH], are_fixed=True)
-        # the name of a predicate, or the span of one within the file
-        if isinstance(edit.mask, str):
-            call = with_mask(call, expression(edit.mask))
-        else:
-            call = with_mask(call, file.done[edit.mask])
     if edit.sets_decay:
         call = with_set_decay(call, optimizers()[edit.optimizer].parameters)
     file.left.has_unset = file.left.has_unset or edit.inject

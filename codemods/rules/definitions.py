@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 
 from codemods.analysis.legacy import is_unknown_class
+from codemods.analysis.origins import statement_of
 from codemods.analysis.uses import Use
-from codemods.idioms.first_rates import first_rate, has_room
 from codemods.idioms.schedules import Schedules
 from codemods.inference.binding import is_unpacked
 from codemods.model import Refusal
@@ -25,6 +25,9 @@ from codemods.rules.context import Context
 from codemods.rules.same_arguments import alias_of_call
 from codemods.rules.types import made_by_hand, named
 
+SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
+"""Statements that a comment above is about as a whole."""
+
 
 @rule(
     "FO102",
@@ -40,8 +43,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 
     The learning rate becomes an injected hyperparameter if each step sets it, or if no step is in
     view and the constructor gives none; everything else stays static. If the constructor gave no
-    rate, it gets the number that all steps set, or else 0.0; above the first in a file, a comment
-    says that each step has to set it. Unpacked arguments, as in `optim.Adam(**arguments)`, are
+    rate, it gets 0.0; above the first in a file, a comment says that each step has to set it.
+    Unpacked arguments, as in `optim.Adam(**arguments)`, are
     unknown, so the call goes to a function that takes the legacy arguments, unless all their names
     are known and the same.
     """
@@ -103,9 +106,17 @@ def _with_rate(
             "Give the constructor a learning rate.",
         )
     # where a comment has no room, a note says that 0.0 is a placeholder
-    rate = first_rate(use, context.stepping, context.overrides)
-    note = "" if rate or has_room(use) else PLACEHOLDER
-    return replace(conversion, inject=True, rate=rate, note=note)
+    note = "" if _has_room(use) else PLACEHOLDER
+    return replace(conversion, inject=True, note=note)
+
+
+def _has_room(use: Use) -> bool:
+    """Whether a comment above the statement around a use is about nothing else."""
+    statement = statement_of(use.unit, use.node)
+    line = use.unit.code.split("\n")[statement.lineno - 1].encode()
+    # seed = 0; optimizer = optim.Adam().create(params)
+    ahead = line[: statement.col_offset].strip()
+    return isinstance(statement, SIMPLE) and not ahead
 
 
 def _is_part(use: Use, context: Context) -> bool:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MODULES = (
     "codemods.idioms.schedules",
-    "codemods.idioms.masks",
     "codemods.idioms.clipping",
     "codemods.idioms.own_states",
     "codemods.functional",

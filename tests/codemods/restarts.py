@@ -134,6 +134,8 @@ def _function(body: str, parameter: str) -> str:
 
 
 RESTARTS = of_state("""
+== restored as it was stored
+return serialization.from_state_dict(state, serialization.to_state_dict(state))
 == replaced
 return state.replace(step=0)
 == replaced by a partial application
@@ -290,8 +292,6 @@ return state
 return state.replace(optimizer=state.optimizer.replace(target=state.optimizer.target))
 == on the host
 return jax.tree_util.tree_map(np.asarray, jax.device_get(state))
-== restored as it was stored
-return serialization.from_state_dict(state, serialization.to_state_dict(state))
 == restored from the bytes of another
 return serialization.from_bytes(State(step=0, optimizer=optim.Momentum(0.1).create(state.optimizer.target)), serialization.to_bytes(state))
 == kept in a list

@@ -100,9 +100,6 @@ class StateChange:
         kept: tuple[Argument, ...],
     ) -> Edit:
         """The edit of a call of `replace` with a step of the optimizer."""
-        # state.replace(optimizer=state.optimizer.replace(target=params))
-        if use.kind == "optimizer.replace":
-            return self._replacing(unit, call, base, value, kept)
         where = unit.location(value.lineno)
         holes = [("base", unit.span(base))]
         # state.replace(optimizer=state.optimizer.apply_gradient(grads))
@@ -124,27 +121,6 @@ class StateChange:
         return RewriteCall(
             unit.span(call), function, (grads, *kept), tuple(holes), prelude=prelude
         )
-
-    def _replacing(
-        self,
-        unit: Unit,
-        call: ast.Call,
-        base: ast.expr,
-        value: ast.Call,
-        kept: tuple[Argument, ...],
-    ) -> Edit:
-        """The edit of a call of `replace` with an optimizer that only gets other parameters."""
-        where = unit.location(value.lineno)
-        if [word.arg for word in value.keywords] != ["target"] or value.args:
-            raise Unproven("its optimizer's state is exchanged at {}", where)
-        target = value.keywords[0].value
-        if not self._may_wait([target], value, call):
-            raise Unproven(
-                "the parameters at {} would be others where the state changes", where
-            )
-        holes = (("base", unit.span(base)), ("params", unit.span(target)))
-        params = Argument("params", template="{params}")
-        return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), holes)
 
     def _gradients(self, use: Use, value: ast.Call, call: ast.Call) -> ast.expr | None:
         """The gradients of a step, if they may be read at a later call."""

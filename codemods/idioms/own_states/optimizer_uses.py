@@ -27,7 +27,6 @@ INNER = (
     "optimizer.apply_gradient",
     "state.step",
     "optimizer.state",
-    "optimizer.replace",
 )
 """The uses of an optimizer that are uses of a train state, too."""
 

@@ -15,7 +15,6 @@ from codemods.rewriting.edits.definitions import (
     ConvertDefinition,
     ConvertLookup,
     ConvertPartial,
-    TakePart,
 )
 from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted
 from codemods.rewriting.edits.statements import (
@@ -51,5 +50,4 @@ __all__ = [
     "RewriteCall",
     "StatementEdit",
     "TakeBody",
-    "TakePart",
 ]

@@ -42,15 +42,12 @@ class Made:
 
     `injects` says that the learning rate is set at each step, `schedule` has the source text of a
     schedule in the place of such rates. `link` is the source text of what comes first in the chain,
-    for what stood beside the definition. Of two predicates that are `opposite`, each is proven to
-    be the negation of the other. One that `stands_alone` takes the place of one definition.
+    for what stood beside the definition.
     """
 
     injects: bool = False
     schedule: str = ""
     link: str = ""
-    opposite: tuple[str, str] | None = None
-    stands_alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ from codemods.optimizers.functions import Alias
 from codemods.rewriting.edits.base import (
     WORD,
     Edit,
-    Holes,
     Made,
     Place,
     called,
     placeholders,
 )
-from codemods.sources.modules import Span
 
 
 @dataclass(frozen=True)
@@ -25,24 +23,18 @@ class ConvertDefinition(Edit):
     """Turn the constructor call at `span` into its optax form.
 
     `rate` is the source text of another learning rate, if it gets one, and `as_float` the form that
-    makes a float of its own, if that may be none when the program runs. `mask` is the name or the
-    span of the predicate that chooses the parameters whose weights decay, if not all do.
-    `sets_decay` says that each step sets the weight decay. `link` is the source text of what comes
-    first in the chain. `note` is what the report says of the site.
+    makes a float of its own, if that may be none when the program runs. `sets_decay` says that each
+    step sets the weight decay. `link` is the source text of what comes first in the chain. `note`
+    is what the report says of the site.
     """
 
     optimizer: str
     inject: bool
     rate: str = ""
     as_float: str = ""
-    mask: Span | str | None = None
     sets_decay: bool = False
     link: str = ""
     note: str = ""
-
-    @property
-    def holes(self) -> Holes:
-        return (("mask", self.mask),) if isinstance(self.mask, tuple) else ()
 
     @property
     def needs(self) -> set[str]:
@@ -59,35 +51,7 @@ class ConvertDefinition(Edit):
     @property
     def made(self) -> Made:
         schedule = "" if self.inject else self.rate
-        # one with a mask takes the place of two
-        return Made(self.inject, schedule, self.link, stands_alone=self.mask is None)
-
-
-@dataclass(frozen=True)
-class TakePart(Edit):
-    """Put a part of the call at `span` in its place: the one at another span.
-
-    `opposite` has the source texts of two predicates within the call, each of which is proven to be
-    the negation of the other.
-    """
-
-    part: Span
-    opposite: tuple[str, str]
-
-    @property
-    def holes(self) -> Holes:
-        return (("part", self.part),)
-
-    @property
-    def needs(self) -> set[str]:
-        return set()
-
-    def gone(self, place: Place) -> Iterable[ast.AST]:
-        return _callee(place)
-
-    @property
-    def made(self) -> Made:
-        return Made(opposite=self.opposite, stands_alone=True)
+        return Made(self.inject, schedule, self.link)
 
 
 @dataclass(frozen=True)

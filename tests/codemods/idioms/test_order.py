@@ -11,10 +11,17 @@ from codemods import idioms
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
 from codemods.idioms.base import Idiom, Results
-from codemods.idioms.masks import Masks
 from codemods.idioms.overrides import Overrides
+from codemods.idioms.own_states import OwnStates
 from codemods.idioms.schedules import Schedules
 from codemods.rules.idioms import MODULES, in_order
+
+
+class Asking(OwnStates):
+    """An idiom that asks for schedules."""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        self.schedules = results[Schedules]
 
 
 def results(*order: type[Idiom]) -> Results:
@@ -27,19 +34,19 @@ def test_each_idiom_finds_those_before_it() -> None:
 
 
 def test_what_is_found_is_found_once() -> None:
-    found = results(Schedules, Masks)
-    assert found[Masks].schedules is found[Schedules]
+    found = results(Schedules, Asking)
+    assert found[Asking].schedules is found[Schedules]
     assert found[Overrides].schedules is found[Schedules]
 
 
-@pytest.mark.parametrize("order", [(Masks, Schedules), (Masks,)])
+@pytest.mark.parametrize("order", [(Asking, Schedules), (Asking,)])
 def test_no_idiom_gets_the_results_of_a_later_one(
     order: tuple[type[Idiom], ...],
 ) -> None:
     with pytest.raises(
         LookupError, match="`Schedules` is not before the idiom that asks for it"
     ):
-        results(*order)[Masks]
+        results(*order)[Asking]
 
 
 def test_no_idiom_is_forgotten() -> None:

@@ -41,7 +41,7 @@ it does not come from the optimizer's own step
 rate: schedule(step)
 behind: step = optimizer.state.step
 == two steps that compute it in different ways
-not all steps compute it in the same way
+the optimizer takes steps at several places
 args:
 loop: optimizer = cool(warm(optimizer, grad), grad)
 above:
@@ -250,7 +250,7 @@ class Trainer:
         self.optimizer = optim.Momentum(0.1).create(params)
 
     def warm(self, grad):
-        self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=0.1)
+        self.optimizer = optim.Momentum(0.1).create(grad)
 
     def step(self, grad):
         step = self.optimizer.state.step

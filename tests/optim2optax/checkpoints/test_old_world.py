@@ -111,7 +111,7 @@ def step(optimizer, grads):
     rate = 0.01 * jnp.abs(grads["out"]["kernel"]).mean()
     return optimizer.apply_gradient(grads, learning_rate=rate)
 """,
-    "groups that are one optimizer with a mask": """
+    "groups that differ in weight decay": """
 from flax import optim
 
 def create(params):
