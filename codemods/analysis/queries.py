@@ -212,6 +212,10 @@ class Queries:
                 found.setdefault(passed.unit, []).append(item)
         return found
 
+    def looked_up(self, unit: Unit) -> set[str | None]:
+        """The keys by which variables of a module are read: `globals()[key]`; None for any."""
+        return {key for key, _ in self.flow.looked_up.get(unit, ())}
+
     def is_imported(self, scope: Scope | None, name: str) -> bool:
         """Whether an import binds a name in a scope, perhaps by a star."""
         if (scope, name) in self._legacy_names:

@@ -13,8 +13,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.legacy import legacy_name
-from codemods.analysis.lookups import Lookups
+from codemods.analysis.legacy import DEFINITIONS, legacy_name
 from codemods.analysis.naming import last_word
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
@@ -146,7 +145,7 @@ class Exports:
         remaining += [use.node for use in left if use.kind == "in_text"]
         # make = globals()[name], or self.optim of an import in a class, where anything stays
         in_class = isinstance(item.scope.node, ast.ClassDef)
-        if in_class or self.facts.of(Lookups).may_be_any(item.unit):
+        if in_class or None in self.facts.looked_up(item.unit):
             remaining += [
                 use.node
                 for use in left
@@ -260,18 +259,12 @@ class Exports:
         )
 
     def _looked_up(self, scope: Scope, name: str) -> bool:
-        """Whether a legacy name of a module may be read by a key, as in `globals()[key]`."""
-        lookups = self.facts.of(Lookups)
+        """Whether a name of a module may be read by a key; any key may be that of a class."""
         items = self.facts.flow.solver.at(("variable", scope, name))
         names = (item.name for item in items if isinstance(item, External))
-        return any(
-            not any(
-                place in self.removed_nodes(unit) for unit in self.facts.project.units
-            )
-            for legacy in map(legacy_name, names)
-            if legacy is not None
-            for place in lookups.by_keys(scope.unit, name, legacy)
-        )
+        is_class = any(legacy_name(one) in DEFINITIONS for one in names)
+        keys = self.facts.looked_up(scope.unit)
+        return name in keys or (is_class and None in keys)
 
     def _named_out_of_view(self, owner: Unit, name: str) -> bool:
         """Whether a file that is not read takes the name from a module."""

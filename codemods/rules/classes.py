@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from codemods.analysis.bound import kept_as_value
-from codemods.analysis.legacy import Unnamed
-from codemods.analysis.lookups import Lookups
+from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.uses import Use
 from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import LegacyObject
@@ -103,8 +102,9 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     replaceable = {*optimizers(), Unnamed.RUN_TIME, Unnamed.CUSTOM} - composite()
     if use.kind == "dynamic" and classes <= replaceable:
         # globals()[name]: only a class of the same name can take its place
-        by_key = not context.facts.of(Lookups).by_key.isdisjoint(classes)
-        if by_key and not context.stepping.options.selects("FO706"):
+        if _is_looked_up(classes, context) and not context.stepping.options.selects(
+            "FO706"
+        ):
             return reasons.run_time_class(
                 "A class is looked up by its name among the variables of a module.",
                 BY_KEY,
@@ -131,6 +131,16 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     if partial is None or new.alias is None:
         return new
     return ConvertPartial(use.unit.span(partial), use.name, False, "", new.alias)
+
+
+def _is_looked_up(classes: Collection[object], context: Context) -> bool:
+    """Whether one of some classes is imported where it may be read by a key."""
+    return any(
+        not {None, item.name}.isdisjoint(context.facts.looked_up(unit))
+        for unit in context.facts.project.units
+        for item in context.facts.imported(unit)
+        if legacy_name(item.target) in classes
+    )
 
 
 def as_function(use: Use, context: Context, alias: Alias | None) -> ConvertClass:
