@@ -22,7 +22,6 @@ from codemods.analysis.members import Members
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, TRAIN_STATE, Use, class_around
-from codemods.inference.binding import values_of
 from codemods.inference.objects import Class, External, Function, LegacyObject
 from codemods.inference.recorded import Annotation
 from codemods.sources.modules import Unit
@@ -188,7 +187,7 @@ class Uses:
                 kind, objects = "check", self._checked(unit, call, parent)
             # optim.Optimizer.apply_gradient
             case _ if "." in name:
-                objects = self._of_method(unit, node)
+                objects = tuple(self._all_objects)
             case _ if legacy is Unnamed.MODULE:
                 kind, objects = "module", self._made_by_name(unit, node)
             case _ if name == "Optimizer" and self._tells_at_run_time(unit, node):
@@ -239,19 +238,6 @@ class Uses:
                     outer, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Compare
                 )
         return False
-
-    def _of_method(self, unit: Unit, node: ast.expr) -> tuple[LegacyObject, ...]:
-        """The objects that a method of a legacy class may be called with.
-
-        They are the arguments of a call; any, if it is not called here.
-        """
-        call = unit.call_of(node)
-        if call is None:
-            return tuple(self._all_objects)
-        given = (
-            obj for one in values_of(call) for obj in self.facts.legacy_objects(one)
-        )
-        return tuple(dict.fromkeys(given))
 
     def _of_program(
         self,

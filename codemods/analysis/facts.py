@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from codemods.analysis.beyond import beyond
 from codemods.analysis.constructs import Uses
 from codemods.analysis.evidence import Seeding
 from codemods.analysis.queries import Queries
 from codemods.analysis.reflection import paths_in_texts, reflections
 from codemods.analysis.removed_names import removed_uses
 from codemods.analysis.uses import Use
+from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
-from codemods.sources.modules import Unit
+from codemods.sources.modules import Unit, file_of
 from codemods.sources.relevance import Graph
 
 Found = TypeVar("Found")
@@ -86,7 +87,7 @@ class Facts(Queries):
     @cached_property
     def _beyond(self) -> dict[LegacyObject, str]:
         """By group the file set aside to which one of it gets."""
-        found = beyond(self, self._aside)
+        found = _beyond(self, self._aside)
         return {self.groups.get(obj, obj): file for obj, file in found.items()}
 
     def gets_beyond(self, objects: Iterable[LegacyObject]) -> str | None:
@@ -132,3 +133,32 @@ def unify(
         for member in members:
             parent[find(member)] = find(members[0])
     return {item: find(item) for item in tuple(parent)}
+
+
+def _beyond(facts: Facts, aside: Collection[str]) -> dict[LegacyObject, str]:
+    """The objects that get to files set aside, and to which."""
+    found: dict[LegacyObject, str] = {}
+    if not aside:
+        return found
+    for _, call in facts.flow.reading.calls:
+        # the files that are not analysed, of which a call may be of a function
+        files = map(file_of, facts.flow.origin_names(call.func))
+        for file in {file for file in files if file in aside}:
+            # what the call is given, and what it gives
+            for node in (call, *values_of(call)):
+                inner = node.value if isinstance(node, ast.Starred) else node
+                carried = facts.flow.carried(facts.flow.places.read(inner))
+                found |= dict.fromkeys(carried, str(file))
+    for file in sorted(aside):
+        for unit in facts.project.units:
+            if file in facts.importers_of(unit):
+                found |= dict.fromkeys(_named(facts, unit, facts.others[file]), file)
+    return found
+
+
+def _named(facts: Facts, unit: Unit, text: str) -> Iterator[LegacyObject]:
+    """What the variables and functions of a file have, take and return that a text names."""
+    scope = facts.flow.modules[unit]
+    for name in sorted(scope.names):
+        if name in text:
+            yield from facts.within(("variable", scope, name))
