@@ -13,7 +13,6 @@ from codemods.analysis.facts import Facts, unify
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import Origins
 from codemods.analysis.param_names import ParamNames
-from codemods.analysis.shapes import Parameters
 from codemods.analysis.uses import Use
 from codemods.inference.binding import Bound, arguments_of, bind, is_unpacked
 from codemods.inference.objects import (
@@ -54,11 +53,6 @@ class Stepping:
         self.plain = plain
         self.with_interface = with_interface
         self.origins = facts.of(Origins)
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """The shape of what optimizers are created for."""
-        return self.facts.of(Parameters)
 
     @cached_property
     def param_names(self) -> ParamNames:

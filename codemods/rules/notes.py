@@ -97,7 +97,6 @@ class Notes:
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._other_form(use)
-            sentences += self._of_unknown_params(use)
         elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
             sentences.append(ASKED)
         elif use.kind == "definition.hyper_params":
@@ -210,21 +209,3 @@ class Notes:
         given |= {part for whole, part in links if whole in given}
         known = filter(None, map(legacy_optimizer, given))
         return [one for one in known if not one.is_composite]
-
-    def _of_unknown_params(self, created: Use) -> Iterator[Prose]:
-        """That the plain train state was taken, though nothing shows what the params are."""
-        stepping, made = self.stepping, self._made(created)
-        parameters = stepping.parameters
-        near = (*made, *stepping.companions(made))
-        is_shown = any(parameters.need_any(one) is not None for one in near)
-        if made and not is_shown and not all(map(parameters.come_from_outside, made)):
-            yield (
-                "Nothing shows what its parameters are. If they are no mapping, the train state "
-                "raises TypeError where it is made or takes a step."
-            )
-
-    def _made(self, created: Use) -> list[LegacyObject]:
-        """The optimizers of a call; `jax.jit(definition.create)(params)` has none of its own."""
-        if created.call is None:
-            return []
-        return self.facts.legacy_objects(created.call, "optimizer")

@@ -10,6 +10,7 @@ from codemods.analysis.frozen_params import are_plain, frozen
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.reflection import RENAMED
+from codemods.analysis.shapes import need_any
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.inference.binding import values_of
@@ -217,16 +218,11 @@ def _needs_any_params(made: list[LegacyObject], context: Context) -> bool:
     Where nothing is known of them, the optimizers that reach the same places decide. The plain one
     says so itself, at once, if it gets anything else.
     """
-    known = _known_needs(made, context) or _known_needs(
-        context.stepping.companions(made), context
-    )
-    return True in known
-
-
-def _known_needs(optimizers: list[LegacyObject], context: Context) -> set[bool]:
-    """What is known of the parameters of optimizers: whether these may be no mapping."""
-    needs = map(context.stepping.parameters.need_any, optimizers)
-    return {need for need in needs if need is not None}
+    for near in (made, context.stepping.companions(made)):
+        known = {need_any(optimizer, context.facts) for optimizer in near} - {None}
+        if known:
+            return True in known
+    return False
 
 
 @rule(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codemods.analysis.naming import CONFIG_LIKE, last_word
 from codemods.analysis.origins import block_of
+from codemods.analysis.shapes import need_any
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.proof import Proof
@@ -170,8 +171,7 @@ class InnerUses:
         # definition.create(params, focus=traversal)
         if call is None or given is None or given.keys() != {"target"}:
             raise Unproven("its optimizer is not made plainly at {}", use.location)
-        parameters = self.draft.stepping.parameters
         optimizers = self.facts.legacy_objects(call, "optimizer")
-        if any(map(parameters.need_any, optimizers)):
+        if any(need_any(optimizer, self.facts) for optimizer in optimizers):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use
