@@ -33,11 +33,13 @@ class Schedule:
     """Where the schedule of a group of optimizers goes.
 
     `rates` has the source text of the learning rate for each constructor; `edits` has what changes
-    elsewhere, by the node that it changes. `removed` has the nodes that are removed.
+    elsewhere, by the node that it changes. It `counts` steps in the state unless the rate is a
+    constant. `removed` has the nodes that are removed.
     """
 
     rates: dict[ast.Call, str]
     edits: Edits
+    counts: bool
     removed: set[ast.AST]
 
 
@@ -125,7 +127,8 @@ def _schedule(
     dead_code = DeadCode(origins, passing.edits, passing.needed, ())
     dead_code.clear(given)
     refuse_plain(dead_code.edits, (step, *objects), stepping)
-    return Schedule(filled, dead_code.edits, dead_code.removed)
+    counts = not isinstance(rate.expression, ast.Constant)
+    return Schedule(filled, dead_code.edits, counts, dead_code.removed)
 
 
 def _given(use: Use, stepping: Stepping) -> ast.expr:

@@ -33,7 +33,12 @@ from codemods.rewriting.edits import (
 from codemods.rules import reasons, rule
 from codemods.rules.apply_gradient import arguments_or_refusal
 from codemods.rules.context import Context
-from codemods.rules.param_states import is_new_state, state_is_used
+from codemods.rules.param_states import (
+    counts_in_state,
+    is_new_state,
+    new_step,
+    state_is_used,
+)
 from codemods.vocabulary import CALL_WITH_OTHERS, full_names
 
 ANY_PARAMS_TRAIN_STATE = Support(
@@ -273,7 +278,10 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     """`.state.step` (FO203) and some uses of `.state.param_states` (FO211) have counterparts. Any
     other use of the state stays, with a reason.
     """
-    if use.name == "replace" and is_new_state(use.parent, use.unit, context):
+    if use.name == "replace" and (
+        is_new_state(use.parent, use.unit, context)
+        or new_step(use.parent, use.unit, context) is not None
+    ):
         return Keep()
     if use.name == "state":
         parent = use.parent
@@ -369,9 +377,9 @@ def _with_one_step(body: list[ast.stmt]) -> str:
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Replacing the parameters keeps the optimizer's state and step, before and after. The state
-    may be replaced by one in which each array is a function of the old ones (FO211). Frozen
-    parameters are unfrozen instead, if those that they replace came from a model: they are plain
-    dicts today, and so is the state.
+    may be replaced by one in which each array is a function of the old ones (FO211), or by one with
+    another step. Frozen parameters are unfrozen instead, if those that they replace came from a
+    model: they are plain dicts today, and so is the state.
     """
     call = use.call
     if call is None:
@@ -392,10 +400,10 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
         new = _new_field(index, keyword, use, context)
         if isinstance(new, Refusal):
             return new
-        argument, value = new
-        arguments.append(argument)
+        given, value = new
+        arguments += given
         if value is not None:
-            holes.append((str(argument.keyword), use.unit.span(value)))
+            holes.append((str(given[0].keyword), use.unit.span(value)))
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes)
     )
@@ -406,15 +414,16 @@ def _new_field(
     keyword: ast.keyword,
     use: Use,
     context: Context,
-) -> tuple[Argument, ast.expr | None] | Refusal:
-    """What a train state is given for one keyword, with what is put in its template."""
+) -> tuple[list[Argument], ast.expr | None] | Refusal:
+    """What a train state is given for one keyword, with what its templates call as the first."""
     value = keyword.value
     if keyword.arg == "target":
         params = frozen(value, context.facts)
         # optimizer.replace(target=flax.core.freeze(params)), where a model made plain dicts
         if params is not None and are_plain(use.objects, context.facts):
-            return Argument("params", template="{flax}.core.unfreeze({params})"), params
-        return Argument("params", index=index), None
+            unfrozen = Argument("params", template="{flax}.core.unfreeze({params})")
+            return [unfrozen], params
+        return [Argument("params", index=index)], None
     if keyword.arg != "state":
         return reasons.definition_internals(
             f"`replace({keyword.arg}=…)` has no counterpart.", "Make a new train state."
@@ -423,7 +432,16 @@ def _new_field(
     if is_new_state(value, use.unit, context):
         assert isinstance(value, ast.Call)
         states = value.keywords[0].value
-        return Argument("opt_state", template="{opt_state}"), states
+        return [Argument("opt_state", template="{opt_state}")], states
+    # optimizer.replace(state=optimizer.state.replace(step=0))
+    step = new_step(value, use.unit, context)
+    if step is not None:
+        arguments = [Argument("step", template="{step}")]
+        # another step also in the `opt_state`, if the transformation counts there too
+        if counts_in_state(use.owner, context):
+            counted = "{optax}.tree_utils.tree_set({owner}.opt_state, count={step})"
+            arguments.append(Argument("opt_state", template=counted))
+        return arguments, step
     return reasons.state(
         "`replace(state=…)` exchanges the optimizer's state.",
         "Replace `opt_state` by what the transformation expects.",

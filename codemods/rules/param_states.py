@@ -9,9 +9,10 @@ from codemods.analysis.leaves import in_any_order
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import is_path
 from codemods.analysis.uses import Use
+from codemods.idioms.schedules import Schedules
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import LegacyOptimizer, Support, is_plain
 from codemods.rewriting.edits import Argument, Edit, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -49,6 +50,9 @@ MAP_PARAM_STATES = Support(
 ''',
     imports=("import jax", "import optax"),
 )
+
+SHORT = 40
+"""The longest text of a call that a person writes twice."""
 
 ValueAndOwner = tuple[ast.expr, ast.expr]
 """What a field of a state is replaced by, and the optimizer to which the state belongs."""
@@ -185,35 +189,83 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
     """
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
-    found = _new_states(call, unit, context)
+    found = _new_field(call, "param_states", unit, context)
     found = found or _new_model(call, unit, context)
     return found is not None and bool(_mapped(*found, context))
 
 
 def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     """Whether this is a state with mapped `param_states`, and replaces that of its optimizer."""
-    found = _new_states(node, unit, context)
+    found = _new_field(node, "param_states", unit, context)
     return found is not None and _is_mapped(*found, unit, context)
 
 
-def _new_states(
-    node: ast.AST | None, unit: Unit, context: Context
+def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
+    """The step in `optimizer.replace(state=optimizer.state.replace(step=value))`, if simple."""
+    found = _new_field(node, "step", unit, context)
+    if found is None:
+        return None
+    value, owner = found
+    counts = counts_in_state(owner, context)
+    if not is_path(owner) or counts is None:
+        return None
+    if not counts:
+        return value
+    # it comes to stand twice: in `step=` and in the count within `opt_state`
+    is_alone = not context.stepping.param_names.may_be("count")
+    return value if is_alone and _may_stand_twice(value, context) else None
+
+
+def _may_stand_twice(value: ast.expr, context: Context) -> bool:
+    """Whether an expression may be evaluated twice, and is short: `jnp.zeros((), jnp.int32)`."""
+    is_short = len(ast.unparse(value)) <= SHORT
+    return is_plain(value) or (is_short and context.facts.dataflow.has_no_effect(value))
+
+
+def _new_field(
+    node: ast.AST | None,
+    name: str,
+    unit: Unit,
+    context: Context,
 ) -> ValueAndOwner | None:
-    """Take apart `optimizer.state.replace(param_states=value)` in `optimizer.replace(state=…)`."""
+    """Take apart `optimizer.state.replace(NAME=value)` within its `optimizer.replace(state=…)`."""
     if not isinstance(node, ast.Call):
         return None
     word = unit.parents.get(node)
     if not isinstance(word, ast.keyword) or word.arg != "state":
         return None
-    value = _only_keyword(node, "param_states")
+    value = _only_keyword(node, name)
     owner = _owner_of_state(node.func, "replace", context)
     if value is None or owner is None:
         return None
     match unit.parents.get(word):
-        # other.replace(state=optimizer.state.replace(…)) is of two optimizers
+        # other.replace(state=optimizer.state.replace(step=0)) is of two optimizers
         case ast.Call(func=ast.Attribute(value=other)):
             return (value, owner) if ast.dump(owner) == ast.dump(other) else None
     return None
+
+
+def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
+    """Whether the transformations of all optimizers at a place count steps in their state too.
+
+    None if only some do, or if that is not known.
+    """
+    objects = context.facts.legacy_objects(optimizer, "optimizer")
+    scheduled = context.idioms[Schedules].of(objects)
+    if scheduled is not None and scheduled.counts:
+        return True
+    made: list[LegacyOptimizer | None] = []
+    for obj in objects:
+        # of an optimizer without known definitions, nothing is known
+        definitions = context.facts.legacy.definitions(obj) or [obj]
+        made += map(legacy_optimizer, definitions)
+    counts: set[bool] = set()
+    for legacy in made:
+        if legacy is None:
+            return None
+        if not legacy.is_composite:
+            counts.add(legacy.counts)
+    return counts.pop() if len(counts) == 1 else None
 
 
 def _new_model(

@@ -156,3 +156,68 @@ def test_what_is_rewritten(statements: str, expected: list[str]) -> None:
     assert " ".join(" ".join(expected).split()) in after.replace("( ", "(").replace(
         " )", ")"
     ).replace(",)", ")")
+
+
+TWO = """
+    from flax import optim
+
+    class Own(optim.OptimizerDef):
+        pass
+
+    def create(params, first):
+        if first:
+            return optim.{}(0.1).create(params)
+        return {}.create(params)
+
+    def restart(params, first):
+        optimizer = create(params, first)
+        {}
+        return optimizer.replace(state=optimizer.state.replace(step=0))
+    """
+COUNTED = """\
+    return optimizer.replace(
+        step=0, opt_state=optax.tree_utils.tree_set(optimizer.opt_state, count=0)
+    )
+"""
+UNCOUNTED = "return optimizer.replace(step=0)\n"
+SCHEDULED = "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
+STEPS = {
+    "both count": ("Adam", "optim.LAMB(0.1)", "", COUNTED),
+    "neither counts": ("Adagrad", "optim.Momentum(0.1)", "", UNCOUNTED),
+    "neither counts but by a schedule": ("Momentum", "optim.Momentum(0.1)", SCHEDULED, COUNTED),
+    "around one that counts": ("Adam", "optim.WeightNorm(optim.Adam(0.1))", "", COUNTED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "more", "expected"), STEPS.values(), ids=STEPS
+)
+def test_the_step_of_several(first: str, second: str, more: str, expected: str) -> None:
+    assert migrated(
+        TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(
+            first, second, more
+        )
+    ).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    "second",
+    ["optim.Momentum(0.1)", "Own()"],
+    ids=["one of which does not count", "one's own"],
+)
+def test_the_step_of_several_that_differ(second: str) -> None:
+    result = result_of(TWO.format("Adam", second, ""), OPTAX_ALONE)
+    assert (14, "FO906", "unresolved") in {
+        (site.line, site.code, site.status) for site in result.sites
+    }
+    assert "optimizer.state.replace(step=0)" in result.after.decode()
+
+
+def test_the_step_of_an_optimizer_from_elsewhere() -> None:
+    text = """
+        from flax import optim
+
+        def restart(optimizer: optim.Optimizer):
+            return optimizer.replace(state=optimizer.state.replace(step=0))
+        """
+    assert result_of(text).after.decode() == program(text)
