@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import chain, groupby
 
 import libcst as cst
 
@@ -46,7 +46,8 @@ def insert_support(
     if not new:
         return module
     helpers = module.with_changes(body=new).code
-    lines = [_Line(_name(one), original.text_of(one)) for one in module.body]
+    texts = map(original.text_of, module.body)
+    lines = [*map(_Line, map(_name, module.body), texts)]
     is_notebook = CELL.match(original.code_of(module)) is not None
     index = _place(module, lines, parse(helpers), is_notebook)
     if index is None:
@@ -161,13 +162,29 @@ class _Line:
         return parse(self.text).body
 
     @cached_property
-    def words(self) -> set[str]:
+    def _words(self) -> set[str]:
         return {*WORD.findall(self.text)}
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {*chain.from_iterable(map(_names_in, self.nodes))}
+
+    @cached_property
+    def _names_run(self) -> set[str]:
+        """The names outside of the bodies of functions."""
+        return {*chain.from_iterable(map(_names_run_by, self.nodes))}
+
+    def has_any(self, names: Collection[str], whole: bool) -> bool:
+        """Whether it reads or binds one of some names; unless `whole`, when the module is run."""
+        # the tree is needed only of what has the word
+        if self._words.isdisjoint(names) or self._names.isdisjoint(names):
+            return False
+        return whole or not self._names_run.isdisjoint(names)
 
     @cached_property
     def imported(self) -> Sequence[str]:
         """The names that it binds by imports."""
-        if self.name or "import" not in self.words:
+        if self.name or "import" not in self._words:
             return ()
         return [*_imported(self.nodes)]
 
@@ -176,7 +193,7 @@ def _place(
     module: cst.Module, lines: Sequence[_Line], helpers: ast.Module, is_notebook: bool
 ) -> int | None:
     """The index at which definitions go; None if they are needed ahead of what they need."""
-    needed = {node.id for node in ast.walk(helpers) if isinstance(node, ast.Name)}
+    needed = {*_names_in(helpers)}
     # the line behind the first import of each name
     bound: dict[str, int] = {}
     for index, line in enumerate(lines):
@@ -185,9 +202,7 @@ def _place(
     ends = [index for name, index in bound.items() if name in needed]
     first = max(ends, default=0)
     defined = {node.name for node in helpers.body if isinstance(node, DEFINITIONS)}
-    # the first line with the name of a helper
-    uses = (index for index, line in enumerate(lines) if defined & line.words)
-    last = next(uses, len(lines))
+    last = _first_use(lines, defined)
     if first > last:
         return None
     usual = _after_imports(module)
@@ -203,6 +218,43 @@ def _behind_imports(lines: Sequence[_Line], first: int) -> int:
         if not all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
             return index
     return first
+
+
+def _first_use(lines: Sequence[_Line], names: set[str]) -> int:
+    """The first line that may evaluate one of some names when the module is run.
+
+    Definitions that use one of the names count as further names, until there are no more.
+    """
+    definitions = [line for line in lines if line.name]
+    size = -1
+    while size < len(names):
+        size = len(names)
+        # def make(): return sgd(0.1), where `sgd` is a helper
+        names |= {line.name for line in definitions if line.has_any(names, whole=True)}
+    for index, line in enumerate(lines):
+        if line.has_any(names, whole=False):
+            return index
+    return len(lines)
+
+
+def _names_in(root: ast.AST) -> Iterator[str]:
+    """The names in some code."""
+    return (node.id for node in ast.walk(root) if isinstance(node, ast.Name))
+
+
+def _names_run_by(root: ast.AST) -> Iterator[str]:
+    """The names in some code that are not in the bodies of functions."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        for name, value in ast.iter_fields(node):
+            # the defaults and annotations of a function are evaluated when it is defined
+            if name == "body" and isinstance(node, FUNCTIONS):
+                continue
+            parts = value if isinstance(value, list) else [value]
+            pending += [part for part in parts if isinstance(part, ast.AST)]
 
 
 def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
