@@ -217,6 +217,15 @@ first.optimizer = adam
 second.optimizer = sgd
 first.optimizer.target  # is: adam
 second.optimizer.target  # is: sgd
+== lists of one helper
+def new():
+    return []
+
+first, second = new(), new()
+first.append(adam)
+second.append(sgd)
+first[0].target  # is: adam
+second[0].target  # is: sgd
 == a trainer with decorated, mapped and partial methods
 def logged(function):
     @functools.wraps(function)
