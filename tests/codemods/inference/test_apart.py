@@ -261,6 +261,21 @@ class Heir(Base):
 
 Base().make().target  # is: adam
 Heir().make().target  # is: sgd
+== modules with one name each
+-- first.py
+from flax import optim
+
+optimizer = optim.Adam().create(params)  # makes: first
+-- second.py
+from flax import optim
+
+optimizer = optim.Adam().create(params)  # makes: second
+-- train.py
+import first
+from second import optimizer
+
+first.optimizer.target  # is: first
+optimizer.target  # is: second
 == a local name and a global one
 optimizer = optim.Adam().create(params)  # makes: outer
 
