@@ -151,6 +151,10 @@ REFUSED: dict[str, Files] = {
     "vars": files("import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
     "__dict__": files("import flax\noptim = flax.__dict__['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
     "getattr": files("import flax\noptim = getattr(flax, 'optim')\n" + CREATE.format("optim.Adam(1e-2)")),
+    "an import on condition that there is one": files(
+        "import flax\nif hasattr(flax, 'optim'):\n    from flax import optim\nelse:\n    import optax\n"
+        + CREATE.format("optim.Adam(1e-2)")
+    ),
     "a class that is none of flax.optim": files(
         "from flax import optim\n\ndef make(params):\n    if params is None:\n        return optim.SM3(0.1).create(params)\n"
         "    return optim.Adam(1e-2).create(params)\n"

@@ -246,6 +246,12 @@ def test_an_optimizer_beside_its_state_dict_is_not_pickled() -> None:
 
 
 UNPACKED = {
+    "with what a call unpacks": """
+def advance(optimizer, **overrides):
+    return optimizer.apply_gradient(gradients(optimizer.target), **overrides)
+import json
+return advance(advance(step(optimizer), learning_rate=0.03), **json.loads('{"weight_decay": 0.1}')).target
+""",
     "with what is added": """
 import json
 overrides = {"learning_rate": 0.03}

@@ -75,6 +75,11 @@ initial(rng)
 def initial(rng):
     kernel = jax.random.normal(rng, (3,)) * (1 + 1j)
     return {"w": kernel}
+== a compiled function
+initial(rng)
+@jax.jit
+def initial(rng):
+    return {"w": jnp.ones(3, dtype="complex64")}
 == what a method returns
 Experiment(3).initial()
 class Experiment:

@@ -217,6 +217,15 @@ first.optimizer = adam
 second.optimizer = sgd
 first.optimizer.target  # is: adam
 second.optimizer.target  # is: sgd
+== lists of one helper
+def new():
+    return []
+
+first, second = new(), new()
+first.append(adam)
+second.append(sgd)
+first[0].target  # is: adam
+second[0].target  # is: sgd
 == a trainer with decorated, mapped and partial methods
 def logged(function):
     @functools.wraps(function)
@@ -252,6 +261,21 @@ class Heir(Base):
 
 Base().make().target  # is: adam
 Heir().make().target  # is: sgd
+== modules with one name each
+-- first.py
+from flax import optim
+
+optimizer = optim.Adam().create(params)  # makes: first
+-- second.py
+from flax import optim
+
+optimizer = optim.Adam().create(params)  # makes: second
+-- train.py
+import first
+from second import optimizer
+
+first.optimizer.target  # is: first
+optimizer.target  # is: second
 == a local name and a global one
 optimizer = optim.Adam().create(params)  # makes: outer
 

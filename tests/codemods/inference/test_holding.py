@@ -248,6 +248,26 @@ class Derived(Agent):
 
 Agent.create().twin().held.target  # is: made
 Derived.create().other().held.target  # is: made
+== a class in a table by a decorator
+TABLE = {}
+
+def register(name):
+    def decorate(cls):
+        TABLE[name] = cls
+        return cls
+    return decorate
+
+@register("agent")
+class Agent:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def show(self, shown):
+        shown.target  # is: made
+
+agent = TABLE["agent"](made)
+agent.optimizer.target  # is: made
+agent.show(made)
 == a class in a table by what it derives from
 TABLE = {}
 
