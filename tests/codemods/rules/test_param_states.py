@@ -7,8 +7,11 @@ import re
 import pytest
 
 from tests.codemods.programs import (
+    OPTAX_ALONE,
     assert_left,
     migrated,
+    program,
+    result_of,
 )
 
 STATES = "optimizer.state.param_states"

@@ -268,6 +268,11 @@ HELPED = {
         "import jax.numpy as jnp\nfrom typing import NamedTuple",
         ADAGRAD.format("flax."),
     ],
+    "a function ahead of the import": [
+        "def make(p):\n    return optim.Adagrad(0.1).create(p)",
+        "from flax import optim",
+        "o = make({'w': w})",
+    ],
     "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
 }  # fmt: skip
 
