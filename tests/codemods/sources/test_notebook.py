@@ -230,7 +230,7 @@ def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
 def test_the_title_of_a_form_stays_on_top() -> None:
     title = '#@title Train { display-mode: "form" }\n# @markdown With *Adagrad*.\n'
     cell = "import flax\nd = flax.optim.Adagrad(0.1)\no = d.create({'w': w})"
-    after, _ = sources(run(written(title + cell, "o.state[0]")))
+    after, _ = sources(run(written(title + cell, "o.target")))
     assert after.startswith(f"{title}from typing import NamedTuple\n")
     assert after.count("#") == title.count("#")
 
