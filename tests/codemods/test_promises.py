@@ -763,5 +763,5 @@ def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -
         'return OptimizerState(state.step, {"w": AdagradParamState(state.param_states["w"].G / 2)})'
         in after
     )
-    assert "with_adagrad_state(" in after
+    assert "replace(opt_state=self.changed(self.optimizer.opt_state))" in after
     assert "optim.Optimizer" not in after

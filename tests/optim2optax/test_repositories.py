@@ -180,7 +180,7 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param(KEEPING, "separate arguments (first/lab/train.py:7).", id="interface"),
+        pytest.param(KEEPING, "has none, or another (first/lab/train.py:7).", id="interface"),
     ],
 )  # fmt: skip
 def test_a_note_has_paths_from_the_current_folder_on(

@@ -13,10 +13,6 @@ from typing import Literal, List
 from flax import optim
 
 def make(mode: Literal["optim.Adam"], note: "see optim.Adam for more", notes: List["see optim.Adam"]): ...
-== keys in quotes
-nothing
-kind = table["optim.Adam"]
-kinds = Dict["see optim.Adam"]
 == a traversal, which has no type of its own any more
 1 FO911, 3 FO911
 def choose(kernels: optim.ModelParamTraversal): ...
