@@ -160,7 +160,8 @@ class _Breaker(cst.CSTTransformer):
         # f(rate,  # the base rate
         #   beta)
         if any("#" in text for text in texts):
-            return call
+            arguments = [_set_in(one, step) for one in call.args]
+            return call.with_changes(whitespace_before_args=opening, args=arguments)
         width = step + sum(map(len, texts))
         # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0
@@ -174,6 +175,19 @@ class _Breaker(cst.CSTTransformer):
             closing = NOTHING if self.hanging else newline(self.base)
             arguments = [*others, closed(last, closing, comma=False)]
         return call.with_changes(whitespace_before_args=opening, args=arguments)
+
+
+def _set_in(argument: cst.Arg, width: int) -> cst.Arg:
+    """An argument with the line behind its comma, if that ends one, set in by some blanks."""
+    comma = argument.comma
+    if not isinstance(comma, cst.Comma):
+        return argument
+    behind = comma.whitespace_after
+    if not isinstance(behind, cst.ParenthesizedWhitespace):
+        return argument
+    blanks = cst.SimpleWhitespace(" " * width)
+    behind = behind.with_changes(indent=True, last_line=blanks)
+    return argument.with_changes(comma=comma.with_changes(whitespace_after=behind))
 
 
 def _links(call: cst.Call) -> Iterator[cst.Call]:

@@ -122,7 +122,8 @@ def _edited(work: Work, original: Original) -> Outcome:
     file = EditedFile(original.module, work.code, work.names, work.form, work.called)
     applier = Applier(file, positions, planned, editor, work.markers)
     updated = original.module.visit(applier)
-    return _finished(work, original, updated, editor, file.applied)
+    after, applied, problem = _finished(work, original, updated, editor, file.applied)
+    return positions.with_blanks(after), applied, problem
 
 
 def _finished(

@@ -12,6 +12,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, PositionProvider
 from libcst.metadata.position_provider import PositionProvidingCodegenState
 
+from codemods.cst.blanks import blanks_lost, with_blanks
 from codemods.sources.modules import Unit
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -118,6 +119,8 @@ class Positions(PositionProvider):
         """
         super().__init__()
         self._original = original
+        self._codes: dict[cst.CSTNode, str] = {}
+        self._lost: dict[int, str] = {}
         if original.code_of(original.module) != original.unit.code:
             raise IrreproducibleError
         for statement, lines in original.lines.items():
@@ -143,5 +146,18 @@ class Positions(PositionProvider):
             line=lines.start + 1,
         )
         statement._codegen(state)
-        if self._original.texts[statement] != "".join(state.tokens):
+        code = "".join(state.tokens)
+        lost = blanks_lost(self._original.texts[statement], code)
+        if lost is None:
             raise IrreproducibleError
+        self._codes[statement] = code
+        self._lost |= {lines.start + index: line for index, line in lost.items()}
+
+    def with_blanks(self, after: str) -> str:
+        """New code with the blanks of the old one that LibCST loses."""
+        if not self._lost:
+            return after
+        module, text_of = self._original.module, self._original.text_of
+        parts = (*module.header, *module.body)
+        before = "".join(self._codes.get(part) or text_of(part) for part in parts)
+        return with_blanks(after, before, self._lost)

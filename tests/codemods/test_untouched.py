@@ -122,6 +122,16 @@ SPACED = """
     """
 
 
+def test_blanks_that_libcst_loses_are_kept() -> None:
+    before = program(SPACED)
+    [result] = migrate([Source("train.py", before.encode())])
+    assert {site.status for site in result.sites} == {"rewritten"}
+    after = result.after.decode()
+    assert after.partition("try :")[2] == before.partition("try :")[2].replace(
+        "apply_gradient(grads)", "apply_gradients(grads=grads)"
+    )
+
+
 def test_what_stands_behind_such_a_blank_is_left() -> None:
     before = program(SPACED) + "    except TypeError : return optimizer.target\n"
     [result] = migrate([Source("train.py", before.encode())])
