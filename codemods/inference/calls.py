@@ -138,9 +138,10 @@ class Calls:
             # optimizer_def.create(params), state.replace(optimizer=optimizer)
             case Method(owner=LegacyObject() | Instance() | Made(), function=None):
                 return True
-            # agents.sort(key=score)
-            case Method(name="sort"):
-                return True
+            # agents.sort(key=score), and seen.append by another name
+            case Method(name=name, function=None):
+                by_name = last_name(call.func) == name
+                return name == "sort" or (name in STORING and not by_name)
             case Getter():
                 return True
         return False

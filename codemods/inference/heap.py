@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.annotations import parts_of
+from codemods.inference.binding import values_of
 from codemods.inference.containers import (
     CHANGING,
     GENERATOR,
@@ -768,6 +769,11 @@ class Heap:
         if name not in CHANGING:
             # jax.debug.callback(seen.append, state)
             yield ("expression", call, None)
+            # subject.on_step(seen.append), which calls it elsewhere
+            for given in values_of(call):
+                if isinstance(given, ast.Attribute) and given.attr in CHANGING:
+                    for other in self.engine.tracing.of_value(given).calls:
+                        yield ("site", other)
             return []
         assert isinstance(call.func, ast.Attribute)
         boxes: list[Object] = []
@@ -796,7 +802,11 @@ class Heap:
         return []
 
     def store(self, box: Object, key: Key, place: Place) -> None:
-        self.engine.solver.add(("stored", box), Stored(key, place))
+        # state = dict(step=0), in no call of its function that is told apart: in any of them
+        is_any = isinstance(box, Layout) and box.depth == 1
+        self.engine.solver.add(
+            ("stored", plain(box) if is_any else box), Stored(key, place)
+        )
 
     def store_item(self, store: ItemStore) -> Answer:
         """Let the containers at the owner of an item have what it is set to."""

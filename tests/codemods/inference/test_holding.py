@@ -281,6 +281,29 @@ class Agent(Trainer):
 
 agent = TABLE["Agent"](made)
 agent.optimizer.target  # is: made
+== a dict that is made of others, in a function
+def bundle(given):
+    box = dict(step=0)
+    box["optimizer"] = given
+    return box
+
+bundle(made)["optimizer"].target  # is: made
+== the method of a list, under another name
+class Subject:
+    def __init__(self):
+        self.callbacks = []
+
+    def on_step(self, callback):
+        self.callbacks.append(callback)
+
+    def tell(self, value):
+        for callback in self.callbacks:
+            callback(value)
+
+seen, subject = [], Subject()
+subject.on_step(seen.append)
+subject.tell(made)
+seen[0].target  # is: made
 == a class that its base lists
 class Trainer:
     pass
