@@ -56,10 +56,6 @@ NOT_TOLD = {
 }
 TOLD = {
     "a name that is computed": ("box = Box(); box.more = optimizer; return getattr(box, 'mo' + 're').optimize(scores)", ""),
-    "a method that is handed on": (
-        "box = []; call(box.append, optimizer); return box[0].optimize(scores)",
-        "def call(function, value):\n        function(value)",
-    ),
     "a variable that is set by its name": ("return current.optimize(scores)", ""),
     "an operator": ("return ~Box(optimizer)", ""),
     "an assignment by an operator": ("box = Box(); box += optimizer", ""),
