@@ -133,18 +133,16 @@ class FlaxOptim(Library):
         return BEHAVIOURS.get(name)
 
     def tells_apart(self, kind: ast.expr) -> bool:
-        match kind:
-            case ast.Constant(value=word):
-                return word in TELLING
-        parts = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-        return any(last_word(part) == "Optimizer" for part in parts)
+        # of several types, something else may be one of the others
+        is_attribute = isinstance(kind, ast.Constant) and kind.value in TELLING
+        return is_attribute or last_word(kind) == "Optimizer"
 
     def passes(
         self, item: Object, kinds: Iterable[Object], attribute: object
     ) -> bool | None:
         # hasattr(x, "target")
         names = {legacy_name(one.name) for one in kinds if isinstance(one, External)}
-        if not (attribute in TELLING or "Optimizer" in names):
+        if not (attribute in TELLING or names == {"Optimizer"}):
             return None
         if isinstance(item, LegacyObject):
             return item.kind == "optimizer"

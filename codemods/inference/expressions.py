@@ -235,10 +235,7 @@ class Expressions:
     def _narrowed(self, way: Narrowed, frame: Frame | None) -> Answer:
         """What a variable may be where a test of it holds, or does not."""
         kind = way.test.args[1]
-        parts = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-        kinds: list[Object] = []
-        for part in parts:
-            kinds += yield ("expression", part, frame)
+        kinds = yield ("expression", kind, frame)
         word = kind.value if isinstance(kind, ast.Constant) else None
         found: list[Object] = []
         for item in (yield ("expression", way.name, frame)):

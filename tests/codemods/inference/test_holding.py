@@ -304,6 +304,12 @@ seen, subject = [], Subject()
 subject.on_step(seen.append)
 subject.tell(made)
 seen[0].target  # is: made
+== what is one of several types
+def read(x):
+    if isinstance(x, (optim.Optimizer, dict)):
+        x["optimizer"].target  # is: made
+
+read({"optimizer": made})
 == a class that its base lists
 class Trainer:
     pass
