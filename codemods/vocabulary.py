@@ -30,7 +30,7 @@ def words(text: str) -> tuple[str, ...]:
 OUTSIDE = words(
     "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
     "types itertools random importlib imp runpy sys operator argparse queue threading "
-    "ml_collections chex"
+    "ml_collections chex pickle"
 )
 """The packages of which it is known what they do.
 
@@ -232,18 +232,15 @@ PYTREES = (
 ) | (SAVE | RESTORE | TO_BYTES | FROM_BYTES | COPY | MAP_TREES)
 """What takes any pytree, and gives one like it if anything."""
 
-PICKLE = (
-    "_pickle.",
-    "joblib.dump",
-    "multiprocessing.",
-    "pickle.",
-    "shelve.",
-    "torch.save",
+PICKLE = full_names("pickle _pickle", "dump dumps Pickler().dump") | full_names(
+    "joblib torch", "dump save"
 )
-"""What the names of functions that pickle begin with, and of classes whose methods do."""
+"""What pickles its argument."""
 
-WITHOUT_PICKLE = ("multiprocessing.dummy.", "multiprocessing.pool.ThreadPool")
-"""What such names begin with if arguments go to threads, without a pickle."""
+UNPICKLE = full_names("pickle _pickle", "load loads Unpickler().load") | full_names(
+    "joblib torch", "load"
+)
+"""What gives what was pickled."""
 
 # Classes
 

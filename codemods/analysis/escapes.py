@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
+from codemods.analysis.pickles import PICKLED, pickles
 from codemods.analysis.receivers import Receivers
 from codemods.analysis.uses import Use
 from codemods.inference.binding import values_of
@@ -23,7 +24,7 @@ from codemods.inference.objects import (
 )
 from codemods.inference.out_of_view import effect_of, is_number
 from codemods.sources.modules import Unit
-from codemods.vocabulary import full_names, words
+from codemods.vocabulary import PICKLE, full_names, words
 
 KIND = "escape"
 KINDS = ("optimizer", "definition")
@@ -51,7 +52,8 @@ def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
                 lost = tuple(dict.fromkeys(obj for obj in gone if obj in asked))
                 if lost and not _is_contradicted(facts, given, is_value, lost):
                     name = " ".join(unit.source(owner).split())
-                    found[line] = Use(KIND, name, unit, given, lost)
+                    kind = PICKLED if facts.names(owner) & PICKLE else KIND
+                    found[line] = Use(kind, name, unit, given, lost)
     return list(found.values())
 
 
@@ -75,6 +77,9 @@ def _given(facts: Facts, node: ast.expr, is_value: bool) -> Iterator[LegacyObjec
                 yield from _given(facts, part, is_value)
         case ast.Starred(value=several):
             yield from _given(facts, several, is_value)
+        # pickle.dump(optimizer.replace(apply_fn=None, tx=None), file)
+        case _ if any(use.node is node for use in facts.of(pickles)):
+            return
         case ast.Subscript(slice=ast.Name() as key) if _is_chosen(facts, node, key):
             return
         case _:

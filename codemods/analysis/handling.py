@@ -1,4 +1,4 @@
-"""How a program handles an optimizer as a whole: as a pytree, by its type or by pickling it."""
+"""How a program handles an optimizer as a whole: as a pytree, or by its type."""
 
 from __future__ import annotations
 
@@ -28,11 +28,8 @@ from codemods.vocabulary import (
     GLOBAL_NORM,
     MAP_SLICES,
     OF_TREES,
-    PICKLE,
     RAVEL_TREE,
     REDUCE_TREES,
-    TO_STATE_DICT,
-    WITHOUT_PICKLE,
     listed,
 )
 
@@ -40,7 +37,7 @@ REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM | AS_TUPLE
 LOOPS = CONTROL | MAP_SLICES
 """Functions that call others and return the result of one, or of each in turn."""
 
-PICKLED, COUNTED, BY_PATH = "pickled", "counted", "by path"
+COUNTED, BY_PATH = "counted", "by path"
 KEYED, OWN_KEY = "keyed", "own key"
 TYPED, TAKEN, NESTED = "typed", "taken for another", "taken for a tuple"
 FORMATTED = "formatted"
@@ -141,12 +138,7 @@ class Handling:
         if names & REDUCE_TREES and reduces_in_any_order(call, self.facts):
             return
         kind = _kind(tree, names) or (FORMATTED if _reads_attribute(call.func) else "")
-        objects: tuple[LegacyObject, ...] = ()
-        if kind == PICKLED:
-            values = [one for one in values_of(call) if not self._makes_dict(one)]
-            objects = self.optimizers_in(values, "optimizer", "definition")
-        elif kind:
-            objects = self.optimizers_in(call)
+        objects = self.optimizers_in(call) if kind else ()
         # jax.tree_leaves(optimizers, is_leaf=lambda x: isinstance(x, optim.Optimizer))
         if objects and not (tree and self._ends_at_optimizers(call)):
             # jax.tree_leaves(optimizer)
@@ -167,14 +159,6 @@ class Handling:
                 names = map(legacy_name, self.facts.externals(cls))
                 return name == parameter and "Optimizer" in names
         return False
-
-    def _makes_dict(self, node: ast.expr) -> bool:
-        """Whether this is `flax.serialization.to_state_dict(state)`."""
-        return any(
-            isinstance(root, ast.Call)
-            and not TO_STATE_DICT.isdisjoint(self.facts.externals(root.func))
-            for root in self.flow.roots(self.flow.places.get(node))
-        )
 
     def _measured(self) -> Iterator[Unlike]:
         """Where it is asked how many leaves or nodes the structure of an optimizer has."""
@@ -345,13 +329,7 @@ def _kind(tree: str, names: set[str]) -> str:
     if names & REDUCING or tree in ("leaves", "flatten"):
         return COUNTED
     # jax.tree_util.tree_flatten_with_path(optimizer)
-    if "with_path" in tree:
-        return BY_PATH
-    is_pickle = any(
-        name.startswith(PICKLE) and not name.startswith(WITHOUT_PICKLE)
-        for name in names
-    )
-    return PICKLED if is_pickle else ""
+    return BY_PATH if "with_path" in tree else ""
 
 
 def _reads_attribute(called: ast.expr) -> bool:

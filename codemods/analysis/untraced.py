@@ -22,7 +22,7 @@ from codemods.inference.objects import (
 from codemods.inference.reading import Binding
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
-from codemods.vocabulary import words
+from codemods.vocabulary import UNPICKLE, words
 
 READ, RATE = "untraced", "untraced rate"
 ATTRIBUTES = words(
@@ -81,6 +81,8 @@ def _is_taken(facts: Facts, root: Place) -> bool:
         # first, second = box
         case ("bound", Binding(source=ast.expr() as source), _):
             return _is_taken(facts, source)
+        case ast.Call(func=function) if facts.names(function) & UNPICKLE:
+            return True
         case ast.expr():
             parts = (one for one in ast.walk(root) if isinstance(one, ast.expr))
             return any(_holds(facts, one) for one in parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace as replaced
+from itertools import chain as chained
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import vocabulary
@@ -704,6 +705,20 @@ def _methods_like(name: Place, owner: Place) -> Answer:
     return found
 
 
+def unpickle(engine: Inference, arguments: Arguments) -> Answer:
+    """`state = pickle.load(file)`: what the same file pickles by that name."""
+    found: list[Object] = []
+    match arguments.unit.parents.get(arguments.node):
+        case ast.Assign(targets=[target]):
+            name = ast.unparse(target)
+            pickled = (engine.index.called.get(word, ()) for word in ("dump", "dumps"))
+            for call in chained(*pickled):
+                is_near = engine.scopes[call].unit is arguments.unit
+                if is_near and call.args and ast.unparse(call.args[0]) == name:
+                    found += yield ("expression", call.args[0], None)
+    return found
+
+
 def fold(_: Inference, arguments: Arguments) -> Answer:
     """`functools.reduce(function, iterable, initial)`."""
     if len(arguments.positional) < 2:
@@ -802,6 +817,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(full_names("builtins", "vars globals"), namespace),
     "builtins.locals": local_variables,
     **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
+    **dict.fromkeys(vocabulary.UNPICKLE, unpickle),
     **dict.fromkeys(vocabulary.LINEARIZE, vjp),
     **dict.fromkeys(vocabulary.FLATTEN, flatten),
     **dict.fromkeys(vocabulary.LIST_LEAVES, list_leaves),

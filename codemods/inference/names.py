@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
 BUILTINS = frozenset(vars(builtins))
+CUSTOMARY = {
+    "flax": "flax",
+    "jax": "jax",
+    "jnp": "jax.numpy",
+    "jax_utils": "flax.jax_utils",
+}
+"""What modules are called by, and which they are."""
+
 LAZY = "__getattr__"
 
 MANY = 50
@@ -90,8 +98,8 @@ class Names:
         if name in BUILTINS:
             found.append(External(f"builtins.{name}"))
         # bound elsewhere: by a star import, or in another notebook
-        elif name == "flax":
-            found.append(External(name))
+        elif name in CUSTOMARY:
+            found.append(External(CUSTOMARY[name]))
         return [*found, *self.engine.by_star(scope, name)]
 
     def variable(self, scope: Scope, name: str, frame: Frame | None = None) -> Answer:

@@ -6,6 +6,7 @@ It holds nobody back.
 from __future__ import annotations
 
 from codemods.analysis.escapes import escapes
+from codemods.analysis.pickles import PICKLED, UNPICKLED, held_before, pickles
 from codemods.analysis.state_dicts import KIND, looked_into
 from codemods.analysis.untraced import RATE, READ, untraced
 from codemods.analysis.uses import Use
@@ -28,6 +29,13 @@ def escaping(plan: Plan) -> list[Decision]:
     found: list[Decision] = []
     migrating = _migrating(plan)
     uses = [*escapes(plan.facts, migrating), *looked_into(plan.facts, migrating)]
+    uses += (
+        use
+        for use in plan.facts.of(pickles)
+        if use.name == UNPICKLED
+        and not held_before(use, plan.facts)
+        and not set(migrating).isdisjoint(use.objects)
+    )
     lines = {(use.unit, use.node.lineno) for use in uses}
     uses += [
         use
@@ -70,6 +78,17 @@ def _told(use: Use) -> Refusal:
             "The state dict of an optimizer is read here: its keys are `step`, `params` and "
             "`opt_state` now, where they were `target` and `state`.",
             "See to what is done with the keys.",
+        )
+    if use.kind == PICKLED:
+        return reasons.out_of_view(
+            "An optimizer is pickled here in something else: a train state holds functions, which "
+            "cannot be.",
+            "Pickle `state.replace(apply_fn=None, tx=None)` in its place.",
+        )
+    if use.name == UNPICKLED:
+        return reasons.out_of_view(
+            "What was pickled is a train state now, without its transformation.",
+            "Give it one before it takes a step: `.replace(tx=…)`.",
         )
     if use.kind == RATE:
         return reasons.out_of_view(

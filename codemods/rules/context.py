@@ -14,6 +14,7 @@ from codemods.analysis.complexity import ComplexNumbers
 from codemods.analysis.exposure import exposed_classes
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling
+from codemods.analysis.pickles import pickles
 from codemods.analysis.legacy import LegacyName, legacy_name
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
@@ -105,6 +106,7 @@ class Context:
         for idiom in self.idioms:
             uses += idiom.uses()
         uses += self.handling.uses(self.overrides.is_fixed)
+        uses += self.facts.of(pickles)
         uses += self.facts.of(ComplexNumbers).uses()
         # a dict without values keeps its order, as a set does not: the output depends on it
         objects: dict[ast.AST, dict[LegacyObject, None]] = defaultdict(dict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.handling import PICKLED
 from codemods.analysis.uses import Use
 from codemods.inference.binding import Wrong, arguments_of, bind
 from codemods.inference.objects import LegacyObject
@@ -94,8 +93,9 @@ def is_decided(use: Use) -> bool:
     match use.kind:
         case "whole" | "reflection":
             # getattr(definition, "create"), which the class in its place has not
-            is_lost = use.name in (PICKLED, "create")
-            return not is_lost and {obj.kind for obj in use.objects} == {"definition"}
+            return use.name != "create" and {obj.kind for obj in use.objects} == {
+                "definition"
+            }
         # class Sign(optim.Momentum)
         case "base":
             return bool(interface_of(use.name))

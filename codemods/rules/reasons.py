@@ -149,9 +149,8 @@ unproven = reason(
 unlike = reason(
     "FO924",
     "a train state cannot be used this way",
-    """A legacy optimizer could be pickled, and flattened into its leaves. A `TrainState` holds
-    functions, which cannot be pickled, and its leaves have other paths, another order, and step
-    counts among them. A transformation is a tuple: if the code checks for tuples with `isinstance`,
+    """A legacy optimizer could be flattened into its leaves. Those of a `TrainState` have other
+    paths, another order, and step counts among them. A transformation is a tuple: if the code checks for tuples with `isinstance`,
     its optimizers stay. So do optimizers that are distinguished by their type.""",
 )
 complex_parameters = reason(

@@ -11,10 +11,10 @@ from codemods.analysis.handling import (
     KEYED,
     NESTED,
     OWN_KEY,
-    PICKLED,
     TAKEN,
     TYPED,
 )
+from codemods.analysis.pickles import PICKLED, UNPICKLED, held_before
 from codemods.analysis.uses import Use
 from codemods.messages import message
 from codemods.model import Refusal
@@ -23,13 +23,6 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
 WHY = {
-    PICKLED: (
-        (
-            "The optimizer is pickled here; a train state and its transformation hold functions, "
-            "which cannot be."
-        ),
-        "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
-    ),
     COUNTED: (
         (
             "The leaves of the optimizer are counted or distinguished here; a train state has them "
@@ -97,12 +90,27 @@ def complex_parameters(use: Use, context: Context) -> Refusal:
 def whole(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A train state goes where its optimizer went: into and out of functions, containers, `jit`,
     `pmap`, `scan` and checkpoints. Uses that only a legacy optimizer supports stay, with a reason.
-    A transformation is a tuple, as no definition was: a test for tuples leaves it out.
+    A transformation is a tuple, as no definition was: a test for tuples leaves it out. It holds
+    functions, which cannot be pickled: a state is pickled without it, and gets it back.
     """
     if use.name == NESTED:
         return _is_tuple(use, context)
+    if use.name in (PICKLED, UNPICKLED):
+        return _without_functions(use, context)
     refuse = reasons.state if use.name in (KEYED, OWN_KEY) else reasons.unlike
     return refuse(*WHY[use.name])
+
+
+def _without_functions(use: Use, context: Context) -> Edit | Keep:
+    """What is pickled, or was: `optimizer = pickle.load(file)`."""
+    if context.stepping.keeps_interface(use):
+        return Keep()
+    if use.name == PICKLED:
+        return Replace(use.span, "{it}.replace(apply_fn=None, tx=None)")
+    held = held_before(use, context.facts)
+    return (
+        Keep() if held is None else Replace(use.span, f"{{it}}.replace(tx={held}.tx)")
+    )
 
 
 def _is_tuple(use: Use, context: Context) -> Edit | Keep:

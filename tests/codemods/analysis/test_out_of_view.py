@@ -64,9 +64,6 @@ UNTOLD = {
     "an object that __new__ makes, beside one with a target of its own": (
         "what `dict.__setitem__` sets as a function"
     ),
-    "a definition out of a pickle, by ways that are not followed": (
-        "an own class comes back without the methods of a transformation"
-    ),
     "definitions that are lost tell nothing of optimizers": "a pickle in a text",
     "an optimizer made in a text that is run": "`exec` of a text is not told",
     "a variable in a text that is evaluated": "`eval` of a text is not told",

@@ -275,11 +275,6 @@ STAYING = {
         "optim.Adam(0.1)",
         told="[optimizer.optimizer_def.restore_state(optimizer.target, optimizer.state, optimizer.state_dict())[0]]",
     ),
-    "it is pickled": one(
-        "Lookahead(optim.Adam(0.1))",
-        told="[len(pickle.dumps(optimizer))]",
-        more=f"import pickle\n{WRAPPER}",
-    ),
     "what it is of has another method of the name": one(
         "optim.Adam(0.1)",
         told="[pair.pop().apply_gradient is not None for pair in ([optimizer, optimizer.optimizer_def],)]",
