@@ -80,7 +80,7 @@ def held_before(use: Use, facts: Queries) -> str | None:
         if source is None or binding.steps or binding.node is around:
             continue
         number = order.at.get(binding.node)
-        if number is not None and is_optimizer(facts, source):
-            if order.dominates(number, order.at[around]):
-                return name
+        is_held = number is not None and is_optimizer(facts, source)
+        if is_held and order.dominates(number, order.at[around]):  # type: ignore[arg-type]
+            return name
     return None

@@ -14,8 +14,8 @@ from codemods.analysis.complexity import ComplexNumbers
 from codemods.analysis.exposure import exposed_classes
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling
-from codemods.analysis.pickles import pickles
 from codemods.analysis.legacy import LegacyName, legacy_name
+from codemods.analysis.pickles import pickles
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use

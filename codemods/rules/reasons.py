@@ -149,9 +149,9 @@ unproven = reason(
 unlike = reason(
     "FO924",
     "a train state cannot be used this way",
-    """A legacy optimizer could be flattened into its leaves. Those of a `TrainState` have other
-    paths, another order, and step counts among them. A transformation is a tuple: if the code checks for tuples with `isinstance`,
-    its optimizers stay. So do optimizers that are distinguished by their type.""",
+    """A legacy optimizer could be flattened into its leaves, and told by its type. The leaves of a
+    `TrainState` have other paths, another order, and step counts among them, and all train states
+    have one type.""",
 )
 complex_parameters = reason(
     "FO925",
