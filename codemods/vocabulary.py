@@ -30,7 +30,7 @@ def words(text: str) -> tuple[str, ...]:
 OUTSIDE = words(
     "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
     "types itertools random importlib imp runpy sys operator argparse queue threading "
-    "ml_collections chex pickle"
+    "ml_collections chex pickle pytest"
 )
 """The packages of which it is known what they do.
 

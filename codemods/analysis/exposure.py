@@ -68,6 +68,8 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
             place = facts.flow.places[callee]
             if not facts.flow.is_unknown(place) or _asks_for_values(facts, node):
                 return
+            if facts.flow.is_only_looked_at(node):
+                return
             for one in args:
                 value = one.value if isinstance(one, ast.Starred) else one
                 yield from _classes(facts, value)

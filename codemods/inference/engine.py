@@ -44,7 +44,7 @@ from codemods.inference.reading import (
 )
 from codemods.inference.scopes import Scope
 from codemods.inference.solver import Equation, Solver, whole
-from codemods.inference.tracing import Tracing
+from codemods.inference.tracing import Tracing, is_default_dict
 from codemods.sources.modules import Project, Unit, name_of
 
 
@@ -562,7 +562,11 @@ class Inference:
         if isinstance(node, FunctionNode):
             return self.tracing.of(("given by", self.functions[node])).changes
         unit = self.unit_of(node)
-        return () if unit is None else self.tracing.of(("value", unit, node)).changes
+        if unit is None:
+            return ()
+        # defaultdict(list): each element is one
+        is_held = isinstance(node, ast.Call) and is_default_dict(node)
+        return self.tracing.of(("value", unit, node), is_held=is_held).changes
 
     def stands(self, unit: Unit, node: ast.AST) -> Scope:
         """The scope in which a node stands."""

@@ -705,6 +705,13 @@ def _methods_like(name: Place, owner: Place) -> Answer:
     return found
 
 
+def row(_: Inference, arguments: Arguments) -> Answer:
+    """`pytest.param(first, second, id="a")`: a row of a table, or what it has alone."""
+    if len(arguments.positional) == 1:
+        return [*(yield arguments.positional[0])]
+    return [boxed(arguments, "tuple", *enumerate(arguments.positional))]
+
+
 def unpickle(engine: Inference, arguments: Arguments) -> Answer:
     """`state = pickle.load(file)`: what the same file pickles by that name."""
     found: list[Object] = []
@@ -841,6 +848,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "collections.defaultdict": make_default_dict,
     "builtins.type": kind_of,
     "functools.wraps": decorate,
+    "pytest.param": row,
     "threading.Thread": run_thread,
     "builtins.map": apply_to_elements,
     "builtins.zip": pair_up,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -182,18 +182,25 @@ class Names:
                 argument, index, call.arguments, call.offset
             )
         if not found:
-            found += yield from self._given_by_pytest(function, argument)
+            found += yield from self._given_by_tests(function, argument, index)
             found += yield from self._set(function, index)
         if not found and argument.annotation is not None:
             found += yield ("declared by", argument.annotation)
         return found
 
-    def _given_by_pytest(self, function: Function, argument: ast.arg) -> Answer:
-        """What a test gets for a parameter: the value of the fixture of that name."""
+    def _given_by_tests(
+        self, function: Function, argument: ast.arg, index: int | None
+    ) -> Answer:
+        """What a test gets for a parameter: from its table, or the fixture of that name."""
         name = getattr(function.node, "name", "")
         if not (name.startswith("test") or _is_fixture(function)):
             return []
         found: list[Object] = []
+        is_method = self.engine.class_of_method(function) is not None
+        at = None if index is None else index - is_method
+        for decorator in getattr(function.node, "decorator_list", ()):
+            for place in _in_table(decorator, argument.arg, at):
+                found += yield place
         for fixture in self.engine.index.defined.get(argument.arg, ()):
             if isinstance(fixture, Function) and _is_fixture(fixture):
                 place = self.engine.returned(fixture.node, None)
@@ -379,3 +386,33 @@ def _is_fixture(function: Function) -> bool:
         last_name(one.func if isinstance(one, ast.Call) else one) == "fixture"
         for one in getattr(function.node, "decorator_list", ())
     )
+
+
+def _in_table(decorator: ast.expr, name: str, index: int | None) -> Iterator[Place]:
+    """Where a decorator has what it gives to a parameter of a test."""
+    match decorator:
+        # @pytest.mark.parametrize("definition, rate", [(optim.Adam(0.1), 0.1)])
+        case ast.Call(func=ast.Attribute(attr="parametrize"), args=[names, values, *_]):
+            words = [
+                word.strip()
+                for one in ast.walk(names)
+                if isinstance(one, ast.Constant)
+                for word in str(one.value).split(",")
+            ]
+            rows = ("each of", ("expression", values, None))
+            if words == [name]:
+                yield rows
+            elif name in words:
+                yield ("item of", rows, words.index(name))
+        # @parameterized.parameters((optim.Adam(0.1), 0.1)), or rows that begin with a name
+        case ast.Call(
+            func=ast.Attribute(attr="parameters" | "named_parameters" as kind),
+            args=written,
+        ):
+            for row in written:
+                place = ("expression", row, None)
+                yield ("item of", place, name)
+                if index is not None:
+                    yield ("item of", place, index + (kind == "named_parameters"))
+                if index == 0 and not isinstance(row, ast.Tuple | ast.List | ast.Dict):
+                    yield place

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from codemods.inference.annotations import is_generic_type, quoted_types
+from codemods.inference.annotations import is_generic_type
 from codemods.inference.objects import Class, Function, Key
 from codemods.inference.scopes import SCOPES, Scope, open_scope
 from codemods.sources.modules import Unit
@@ -212,8 +212,8 @@ class Reader:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._bind(target, Binding(node, scope, value))
-                # Step = Callable[["optim.Optimizer"], float]
-                if is_generic_type(value) and any(quoted_types(value)):
+                # Step = Callable[[optim.Optimizer], float]
+                if is_generic_type(value):
                     found.annotated.append((value, scope, node))
             case ast.AnnAssign(target=target, annotation=annotation, value=value):
                 found.annotated.append((annotation, scope, node))

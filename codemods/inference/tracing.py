@@ -221,7 +221,8 @@ class Tracing:
             case ("given by", Function() as function):
                 near = self._near(function)
                 for call in self.accepting.calls(function, near.calls):
-                    yield ("value", self._unit(call), call), is_held
+                    holds = is_held or is_default_dict(call)
+                    yield ("value", self._unit(call), call), holds
                 # what a decorator gives stands for what it decorates
                 for other in near.decorated:
                     yield self._start(other), is_held
@@ -671,6 +672,11 @@ class Tracing:
                     }
                 return name in self._back[function]
         return True
+
+
+def is_default_dict(call: ast.Call) -> bool:
+    """Whether what a call gives has elements that a function makes: `defaultdict(list)`."""
+    return last_name(call.func) == "defaultdict"
 
 
 def _is_handed(node: ast.expr) -> bool:

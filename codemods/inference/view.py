@@ -44,6 +44,9 @@ COPYING = {
 """Functions that give back a copy of arguments, with the index of the first of these."""
 
 
+TABLES = ("pytest.mark.parametrize", "pytest.param", "absl.testing.parameterized.")
+"""Functions that give tests what they are given."""
+
 Found = tuple[Object, ...]
 
 
@@ -578,12 +581,13 @@ class View:
             for item in self.solver.at(callee)
         )
 
-    def is_only_looked_at(self, call: ast.AST, keyword: str | None) -> bool:
-        """Whether an argument is the `choices` of an option of a command."""
-        if keyword != "choices" or not isinstance(call, ast.Call):
+    def is_only_looked_at(self, call: ast.AST, keyword: str | None = None) -> bool:
+        """Whether an argument is one of the `choices` of a command, or in the table of a test."""
+        if not isinstance(call, ast.Call):
             return False
         names = self.origin_names(call.func)
-        return all(name.startswith("argparse.") for name in names)
+        kinds = ("argparse.",) if keyword == "choices" else TABLES
+        return all(name.startswith(kinds) for name in names)
 
     def may_be_unknown(self, place: Place) -> bool:
         """Whether something of which nothing is known may be at a place, beside the rest."""

@@ -74,6 +74,22 @@ state["optimizers"]["actor"].target  # is: made
 == a defaultdict
 optimizers = collections.defaultdict(lambda: made)
 optimizers["a"].target  # is: made
+== lists and dicts of a defaultdict
+class History:
+    def __init__(self):
+        self.kept = collections.defaultdict(list)
+    def keep(self, name, value):
+        self.kept[name].append(value)
+
+history = History()
+history.keep("best", made)
+history.kept["best"][-1].target  # is: made
+lists = collections.defaultdict(lambda: [])
+lists["best"].append(made)
+lists["best"][0].target  # is: made
+groups = collections.defaultdict(dict)
+groups["actor"]["best"] = made
+groups["actor"]["best"].target  # is: made
 == a namedtuple
 State = collections.namedtuple("State", "optimizer step")
 state = State(made, step=0)
@@ -370,6 +386,31 @@ class Agent:
 agent = Agent()
 agent.optimizer = made
 agent.optimizer.target  # is: made
+== the tables of tests
+import pytest
+from absl.testing import parameterized
+
+ROWS = [pytest.param(made, 1, id="one"), (made, 2)]
+
+@pytest.mark.parametrize("optimizer", [made, pytest.param(made, id="other")])
+def test_one(optimizer, rate):
+    optimizer.target  # is: made
+    rate.target  # is: unknown
+
+@pytest.mark.parametrize(("optimizer", "rate"), ROWS)
+def test_two(rate, optimizer):
+    optimizer.target  # is: made
+    rate.target  # is: unknown
+
+class Tests(parameterized.TestCase):
+    @parameterized.parameters((1, made), {"optimizer": made})
+    def test_three(self, rate, optimizer):
+        optimizer.target  # is: made
+        rate.target  # is: unknown
+
+    @parameterized.named_parameters(("one", made), ("two", made))
+    def test_four(self, optimizer):
+        optimizer.target  # is: made
 == the fixtures of pytest
 import pytest
 

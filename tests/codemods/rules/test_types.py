@@ -123,6 +123,18 @@ REWRITTEN = """
 +         apply_fn=None, params=params, tx=optax.adam(0.1)
 +     )
 +     return create(optax.sgd(0.1, momentum=0.9), params), create(optimizer, params)
+== what a type is called for short
+  from typing import Any, Callable, Optional
+- from flax import optim
++ from flax.training import train_state
++ import optax
+
+- Maker = Callable[[float], optim.OptimizerDef]
+- Step = Callable[[optim.Optimizer, Any], optim.Optimizer]
+- Restored = Optional[optim.Optimizer]
++ Maker = Callable[[float], optax.GradientTransformation]
++ Step = Callable[[train_state.TrainState, Any], train_state.TrainState]
++ Restored = Optional[train_state.TrainState]
 """
 
 
