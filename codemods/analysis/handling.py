@@ -38,7 +38,7 @@ LOOPS = CONTROL | MAP_SLICES
 """Functions that call others and return the result of one, or of each in turn."""
 
 COUNTED, BY_PATH = "counted", "by path"
-KEYED, OWN_KEY = "keyed", "own key"
+KEYED = "keyed"
 TYPED, TAKEN, NESTED = "typed", "taken for another", "taken for a tuple"
 FORMATTED = "formatted"
 ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
@@ -200,8 +200,7 @@ class Handling:
                 asked = _asked(node)
                 dicts = self.facts.legacy_objects(asked, STATE_DICT) if asked else ()
                 if dicts and isinstance(node, ast.expr | ast.stmt):
-                    kind = OWN_KEY if isinstance(node, ast.Subscript) else KEYED
-                    yield Use("whole", kind, unit, node, tuple(dicts))
+                    yield Use("whole", KEYED, unit, node, tuple(dicts))
         yield from self._sorted_out()
 
     def _sorted_out(self) -> Iterator[Use]:
@@ -300,9 +299,6 @@ class Handling:
 def _asked(node: ast.AST) -> ast.expr | None:
     """The dict of which something is asked that differs for a train state."""
     match node:
-        # state_dict["epoch"] = 3, of which `restore_state` took no notice
-        case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
-            return None if key in ("target", "state") else value
         # state_dict.values(): in another order, with counts among them
         case ast.Call(func=ast.Attribute(value=value, attr="values")):
             return value

@@ -10,7 +10,6 @@ from codemods.analysis.handling import (
     FORMATTED,
     KEYED,
     NESTED,
-    OWN_KEY,
     TAKEN,
     TYPED,
 )
@@ -59,13 +58,6 @@ WHY = {
         ),
         'Ask for `["target"]` by that word, or use the state dict of `optimizer.target`.',
     ),
-    OWN_KEY: (
-        (
-            "A key of your own is in the optimizer's state dict here; a train state is not "
-            "restored from a dict with such a key."
-        ),
-        "Keep that value beside the state dict.",
-    ),
 }
 
 
@@ -97,7 +89,7 @@ def whole(use: Use, context: Context) -> Edit | Keep | Refusal:
         return _is_tuple(use, context)
     if use.name in (PICKLED, UNPICKLED):
         return _without_functions(use, context)
-    refuse = reasons.state if use.name in (KEYED, OWN_KEY) else reasons.unlike
+    refuse = reasons.state if use.name == KEYED else reasons.unlike
     return refuse(*WHY[use.name])
 
 
