@@ -46,7 +46,7 @@ from codemods.renaming.applying import renamed
 from codemods.rewriting.edited_file import Applied
 from codemods.rewriting.editing import TOO_DEEP, Outcome, Work, edit_file
 from codemods.rewriting.insertion import INDENT, module_of
-from codemods.rewriting.legacy_shapes import shapes_in
+from codemods.rewriting.legacy_shapes import keeps_shape, shapes_in
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import (
     SUFFIX,
@@ -403,7 +403,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         tuple(imports.origins),
         first_cell,
         markers,
-        shapes_in(node for node in unit.nodes if node not in rewritten),
+        shapes_in(n for n in unit.nodes if n not in rewritten or keeps_shape(n)),
         tuple(given.values()),
         imported,
         plan.shared.called.get(unit, {}),

@@ -39,6 +39,18 @@ def shape_of(node: ast.AST) -> str:
     return ""
 
 
+def keeps_shape(node: ast.AST) -> bool:
+    """Whether what a legacy use becomes looks like one, too."""
+    match node:
+        # trainer.state.state.step, of a field called `state`: trainer.state.step
+        case ast.Attribute(
+            attr="step",
+            value=ast.Attribute(attr="state", value=ast.Attribute(attr="state")),
+        ):
+            return True
+    return False
+
+
 def shapes_in(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each kind of legacy use is among some nodes."""
     candidates = (node for node in nodes if isinstance(node, ast.Attribute | ast.Call))

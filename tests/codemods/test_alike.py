@@ -471,6 +471,13 @@ return said(optimizer.state.step)
     "a root of the step": "return jnp.minimum(1.0, optimizer.state.step ** -0.5)",
     "the rest of a quotient by the step": "return jnp.minimum(1.0, 0.5 * (3 / (2 * optimizer.state.step)))",
     "a function by the name of a part": "for _ in range(2):\n    optimizer = step(optimizer)\nreturn optimizer.state.step",
+    "a field called state": """
+class Trainer:
+    def __init__(self, state):
+        self.state = state
+trainer = Trainer(step(optimizer))
+return trainer.state.state.step, trainer.state.target
+""",
     "a deep copy": "return step(copy.deepcopy(step(optimizer))).target",
 }
 LEFT = {
