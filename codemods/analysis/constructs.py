@@ -64,6 +64,8 @@ class Uses:
                     use = self._reference(unit, node, annotated.get(node))
                     if use is None and isinstance(node, ast.Attribute):
                         use = self._attribute_use(unit, node)
+                    elif use is None and isinstance(node, ast.Name):
+                        use = self._of_hyper_params(unit, node)
                 case ast.Call():
                     use = self._dynamic_use(unit, node)
                 case ast.Constant() if node in annotated:
@@ -71,6 +73,17 @@ class Uses:
             if use is not None:
                 found.append(use)
         return found
+
+    def _of_hyper_params(self, unit: Unit, node: ast.Name) -> Use | None:
+        """A variable that holds hyperparameters, where one of them is read."""
+        parent = unit.parents.get(node)
+        if not isinstance(parent, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return None
+        found = self.facts.legacy_objects(node, "hyper_params")
+        if not found:
+            return None
+        objects = tuple(replace(obj, kind="definition") for obj in found)
+        return Use("definition.hyper_params", node.id, unit, node, objects)
 
     def _reference(
         self,

@@ -373,8 +373,8 @@ def field_read(use: Use) -> ast.Attribute | None:
 
 def rate_read(use: Use) -> ast.Attribute | None:
     """The attribute `optimizer.optimizer_def.hyper_params.learning_rate` of a `hyper_params`."""
-    match use.owner, use.parent:
-        case ast.Attribute(attr="optimizer_def"), ast.Attribute(
+    match use.node, use.parent:
+        case ast.Attribute(value=ast.Attribute(attr="optimizer_def")), ast.Attribute(
             attr="learning_rate", ctx=ast.Load()
         ) as whole:
             return whole

@@ -81,24 +81,22 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     `hyper_params=` of a step is removed, because the step sets the learning rates itself. Any other
     code that reads or sets hyperparameters stays, with a reason.
     """
-    assert isinstance(use.node, ast.Attribute)
     # optimizer.optimizer_def.hyper_params.beta1
-    field = field_read(use)
-    value = context.made_with.value(use)
+    field, value = field_read(use), _said(use, context)
     if field is not None and value is not None:
-        is_far = context.made_with.is_far(use)
-        if not is_far or context.overrides.is_copied(use):
-            return Replace(use.unit.span(field), value)
+        return Replace(use.unit.span(field), value)
+    assert isinstance(use.node, ast.expr)
     read = rate_read(use)
     is_injected = context.overrides.overridden.isdisjoint(use.objects)
     if read is not None and is_injected and not _has_own_rule(use, context):
-        return _injected_rate(read, use.node, use, context)
+        return _injected_rate(read, use, context)
     if _is_for_step(use.node, use.unit):
         return Keep()
     # of_kernels, of_others = optimizer.optimizer_def.hyper_params
     statement = use.parent
-    if isinstance(statement, ast.Assign) and _serves_steps_alone(
-        statement, use.unit, context
+    if isinstance(statement, ast.Assign) and (
+        _serves_steps_alone(statement, use.unit, context)
+        or _is_said_elsewhere(statement, context)
     ):
         return ReplaceStatement(use.unit.span(statement), ())
     if field is not None:
@@ -114,15 +112,34 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     )
 
 
-def _injected_rate(
-    read: ast.expr,
-    node: ast.Attribute,
-    use: Use,
-    context: Context,
-) -> Edit:
+def _said(use: Use, context: Context) -> str | None:
+    """A hyperparameter as it is said where it is read."""
+    value = context.made_with.value(use)
+    is_near = not context.made_with.is_far(use) or context.overrides.is_copied(use)
+    return value if is_near else None
+
+
+def _is_said_elsewhere(statement: ast.Assign, context: Context) -> bool:
+    """Whether all that is read of hyperparameters under a name of theirs is said there."""
+    match statement.targets:
+        case [ast.Name() as name]:
+            meant = context.origins.meant(name, statement.value)
+        case _:
+            return False
+    loads = {*context.origins.loads(meant)}
+    reads = [use for use in context.facts.uses if use.node in loads]
+    is_set_once = len(context.origins.stores(meant)) == 1
+    return (
+        is_set_once
+        and len(reads) == len(loads)
+        and all(_said(use, context) is not None for use in reads)
+    )
+
+
+def _injected_rate(read: ast.expr, use: Use, context: Context) -> Edit:
     """`optimizer.optimizer_def.hyper_params.learning_rate`, from the state of the optimizer."""
-    assert isinstance(node.value, ast.Attribute)
-    owner = (("owner", use.unit.span(node.value.value)),)
+    assert isinstance(use.owner, ast.Attribute)
+    owner = (("owner", use.unit.span(use.owner.value)),)
     filtering = ""
     supports: tuple[Support, ...] = ()
     if context.stepping.param_names.may_be_rate:

@@ -209,6 +209,33 @@ def test_what_is_rewritten(definition: str, steps: str, expected: list[str]) -> 
     assert "hyper_params" not in after
 
 
+def test_those_that_have_a_name() -> None:
+    after = migrated("""
+        from flax import optim
+
+        def train(params, beta):
+            optimizer = optim.Adam(1e-3, beta1=beta, weight_decay=1e-4).create(params)
+            used = optimizer.optimizer_def.hyper_params
+            print(used.learning_rate, used.beta1, f"{used.beta2}", used.weight_decay)
+            return optimizer.target
+        """)
+    assert '    print(1e-3, beta, f"{0.999}", 1e-4)\n' in after
+    assert "used" not in after
+
+
+def test_those_that_have_a_name_and_are_handed_on() -> None:
+    after = result_of("""
+        from flax import optim
+
+        def train(params, describe):
+            optimizer = optim.Adam(1e-3).create(params)
+            used = optimizer.optimizer_def.hyper_params
+            return describe(used), used.beta1, optimizer.target
+        """).after.decode()
+    assert "used = optimizer.tx.hyper_params" in after
+    assert "describe(used), used.beta1, optimizer.params" in after
+
+
 CLASS = """
     class Groups(optim.MultiOptimizer):
         {}
