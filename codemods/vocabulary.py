@@ -30,7 +30,8 @@ def words(text: str) -> tuple[str, ...]:
 OUTSIDE = words(
     "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
     "types itertools random importlib imp runpy sys operator argparse queue threading "
-    "ml_collections chex pickle pytest"
+    "ml_collections chex pickle pytest concurrent "
+    "multiprocessing"
 )
 """The packages of which it is known what they do.
 

@@ -32,6 +32,8 @@ from codemods.inference.binding import values_of
 from codemods.inference.containers import DISPLAYS
 from codemods.inference.library import (
     BEHAVIOURS,
+    POOLS,
+    WORKING,
     Behaviour,
     Library,
     apply,
@@ -159,6 +161,8 @@ class FlaxOptim(Library):
     def method(self, owner: Object, name: str) -> Behaviour | None:
         # DynamicScale().value_and_grad(loss_fn)
         if isinstance(owner, Result):
+            if owner.name in POOLS:
+                return WORKING.get(name)
             is_scale = owner.name.endswith(".DynamicScale") and name == "value_and_grad"
             return _scaled_derivative if is_scale else None
         if not isinstance(owner, LegacyObject):

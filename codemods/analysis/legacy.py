@@ -33,7 +33,7 @@ SUBMODULES |= {
     *words(
         "numpy random nn linalg optimizers example_libraries linen deprecated module"
     ),
-    *words("struct optim train_state dynamic_scale traverse_util"),
+    *words("struct optim train_state dynamic_scale traverse_util pool"),
 }
 """The words that may be between a package and a name of interest."""
 

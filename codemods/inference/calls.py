@@ -135,8 +135,10 @@ class Calls:
                 return any(one.arg == "is_leaf" for one in call.keywords)
             case External(name=name):
                 return name in APPLYING
-            # optimizer_def.create(params), state.replace(optimizer=optimizer)
-            case Method(owner=LegacyObject() | Instance() | Made(), function=None):
+            # optimizer_def.create(params), state.replace(optimizer=optimizer), pool.submit(step)
+            case Method(
+                owner=LegacyObject() | Instance() | Made() | Result(), function=None
+            ):
                 return True
             # agents.sort(key=score), and seen.append by another name
             case Method(name=name, function=None):

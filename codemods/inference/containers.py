@@ -7,7 +7,7 @@ import ast
 from codemods.inference.objects import Container, External, Object
 from codemods.vocabulary import words
 
-GENERATOR = "generator"
+GENERATOR, FUTURE = "generator", "future"
 
 CLASSES = (
     *(f"builtins.{kind}" for kind in ("list", "dict", "set", "frozenset", "tuple")),
@@ -36,6 +36,9 @@ SHIFTING = frozenset(
 """Methods that may change the index of an element."""
 
 READING = frozenset(words("get pop setdefault __getitem__ popleft __next__ send"))
+RESULT = "result"
+"""The method of a future that waits for what is in it."""
+
 SAME = frozenset(
     words("copy __copy__ __iter__ __reversed__ unfreeze unflatten _replace _asdict")
     + words("new_child union intersection difference symmetric_difference")
@@ -64,7 +67,7 @@ DISPLAYS = (
 )
 FIXED = frozenset(
     words("record tuple item items values zip enumerate map flattened vjp scan")
-    + words("derivative namespace")
+    + words("derivative namespace future")
 )
 """The roles of containers that nothing is put into once they are made."""
 

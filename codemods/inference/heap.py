@@ -11,10 +11,12 @@ from codemods.inference.annotations import parts_of
 from codemods.inference.binding import values_of
 from codemods.inference.containers import (
     CHANGING,
+    FUTURE,
     GENERATOR,
     MERGING,
     METHODS,
     READING,
+    RESULT,
     SAME,
     SHIFTING,
     STORING,
@@ -133,7 +135,8 @@ class Heap:
     def _of_container(self, item: Object, name: str) -> Answer:
         box = plain(item)
         found: list[Object] = []
-        if name in METHODS:
+        is_result = name == RESULT and box.role == FUTURE  # type: ignore[attr-defined]
+        if name in METHODS or is_result:
             found.append(method(item, name))
         # config.optimizer, where `config` is a namespace, or a dict with attributes
         else:
@@ -731,7 +734,7 @@ class Heap:
         """What `container.name(…)` gives; what it puts in, `changes` finds."""
         container = plain(box)
         assert isinstance(container, Container)
-        if name in READING:
+        if name in READING or name == RESULT:
             takes_key = name in ("get", "pop", "setdefault", "__getitem__")
             key = key_argument(arguments) if takes_key else None
             found = [*(yield ("item in", box, key))]

@@ -9,6 +9,7 @@ from itertools import chain as chained
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import vocabulary
+from codemods.inference.containers import FUTURE
 from codemods.inference.dynamic import names_like
 from codemods.inference.objects import (
     Arguments,
@@ -726,6 +727,21 @@ def unpickle(engine: Inference, arguments: Arguments) -> Answer:
     return found
 
 
+def submit(engine: Inference, arguments: Arguments) -> Answer:
+    """`executor.submit(function, …)`, `pool.apply_async(function, (…))`: a future."""
+    if not arguments.positional:
+        return []
+    function, *others = arguments.positional
+    inner = replaced(arguments, positional=tuple(others), starred=None)
+    match arguments.node:
+        case ast.Call(func=ast.Attribute(attr="apply" | "apply_async")):
+            given = tuple(others[:1])
+            inner = replaced(inner, positional=given, keywords=(), starred=0)
+    made = ("invoked", function, inner)
+    yield made
+    return [boxed(arguments, FUTURE, (None, made))]
+
+
 def fold(_: Inference, arguments: Arguments) -> Answer:
     """`functools.reduce(function, iterable, initial)`."""
     if len(arguments.positional) < 2:
@@ -753,6 +769,15 @@ def decorate(_: Inference, __: Arguments) -> Answer:
     return [External("functools.wraps()")]
 
 
+POOLS = full_names(
+    "concurrent.futures", "ThreadPoolExecutor ProcessPoolExecutor"
+) | full_names("multiprocessing.pool", "ThreadPool")
+WORKING: dict[str, Behaviour] = {
+    **dict.fromkeys(("map", "imap", "imap_unordered"), apply_to_elements),
+    **dict.fromkeys(("submit", "apply_async"), submit),
+}
+"""The methods of pools of threads, which call functions that they are given."""
+
 APPLYING = (
     vocabulary.CONTROL
     | vocabulary.MAP_SLICES
@@ -775,6 +800,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
         | full_names("functools", "wraps()")
         | full_names("builtins", "staticmethod classmethod property")
         | {"contextlib.contextmanager", "types.MappingProxyType"}
+        | {"concurrent.futures.as_completed"}
         | {"importlib.util.module_from_spec"},
         first,
     ),

@@ -74,6 +74,24 @@ state["optimizers"]["actor"].target  # is: made
 == a defaultdict
 optimizers = collections.defaultdict(lambda: made)
 optimizers["a"].target  # is: made
+== what threads of a pool give
+import multiprocessing.pool
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+def same(optimizer, scale=1.0):
+    optimizer.target  # is: made
+    return optimizer
+
+with ThreadPoolExecutor(2) as executor:
+    futures = [executor.submit(same, made, scale=0.5) for _ in range(2)]
+    [future.result() for future in futures][0].target  # is: made
+    for done in as_completed(futures):
+        done.result().target  # is: made
+    for one in executor.map(same, [made]):
+        one.target  # is: made
+pool = multiprocessing.pool.ThreadPool(2)
+pool.apply_async(same, (made,)).get().target  # is: made
+pool.map(same, [made])[0].target  # is: made
 == lists and dicts of a defaultdict
 class History:
     def __init__(self):
