@@ -138,8 +138,7 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
                 yield value, [*bases, *values][0]
         # Held[optimizer]
         case ast.Subscript(value=value, slice=key):
-            is_lost = _is_unknown(facts, value) or _is_overloaded(facts, value)
-            if is_lost and not isinstance(key, ast.Constant):
+            if not isinstance(key, ast.Constant) and _is_overloaded(facts, value):
                 yield key, value
         case ast.Assign(targets=targets, value=value):
             for target in targets:

@@ -476,7 +476,11 @@ def parent_class(engine: Inference, arguments: Arguments) -> Answer:
     if node is None:
         return []
     cls = engine.class_of(node)
-    bases = yield ("bases", cls)
+    bases = [*(yield ("bases", cls))]
+    # class Clipped(Mixin, Agent): what is behind the mixin
+    for heir in (yield ("heirs", cls)):
+        order = yield ("ancestry", heir)
+        bases += order[order.index(cls) + 1 :]
     found: list[Object] = [Instance(base) for base in bases if isinstance(base, Class)]
     # class Cache(collections.OrderedDict)
     return found or (yield from engine.heap.elements_of(Instance(cls)))

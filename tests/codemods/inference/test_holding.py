@@ -404,6 +404,20 @@ class Agent:
 agent = Agent()
 agent.optimizer = made
 agent.optimizer.target  # is: made
+== what is behind a mixin
+class Clipped:
+    def update(self, optimizer):
+        return super().update(optimizer)
+
+class Agent:
+    def update(self, optimizer):
+        optimizer.target  # is: made
+        return optimizer
+
+class ClippedAgent(Clipped, Agent):
+    pass
+
+ClippedAgent().update(made).target  # is: made
 == the tables of tests
 import pytest
 from absl.testing import parameterized
