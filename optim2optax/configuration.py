@@ -109,7 +109,6 @@ STRINGS: Check = (
     ),
     "a list of strings",
 )
-STRING: Check = (lambda value: isinstance(value, str) and value != "", "a string")
 BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
 COUNT: Check = (
     # `true` of TOML is an int in Python
@@ -128,7 +127,6 @@ KEYS: Mapping[str, Check] = {
     "rename": BOOLEAN,
     "modernize": BOOLEAN,
     "vendor": BOOLEAN,
-    "vendor-as": STRING,
     "jobs": COUNT,
     "output-format": _one_of(FORMATS),
 }

@@ -30,12 +30,7 @@ from optim2optax.project import (
     write_files,
 )
 from optim2optax.requirements import Declaring, with_dependencies
-from optim2optax.vendoring import (
-    Migrate,
-    Vendoring,
-    may_concern,
-    migrated_with_copies,
-)
+from optim2optax.vendoring import Migrate, may_concern, migrated_with_copies
 from optim2optax.workers import share
 
 Results = dict[Found, FileResult]
@@ -59,7 +54,7 @@ def rewrite_files(
     jobs: int = 1,
     progress: Progress | None = None,
     prove: Prove | None = None,
-    vendoring: Vendoring | None = None,
+    vendor: bool = False,
     declaring: Declaring = tuple,
     context: Context = tuple,
     with_related: bool = False,
@@ -77,7 +72,7 @@ def rewrite_files(
       progress: is called for each file that is read, analysed, or edited.
       prove: says which of some optimizers are proven; the others are left as they are, with a
         reason.
-      vendoring: whether code that cannot be migrated gets a copy of what it needs, and where.
+      vendor: whether code that cannot be migrated gets a copy of what it needs.
       declaring: finds the files that declare dependencies; it is called if code is rewritten, or
         uses optax.
       context: finds the rest of the projects; it is called if a file may use an optimizer.
@@ -101,16 +96,15 @@ def rewrite_files(
         _results, progress=progress, prove=prove, with_related=with_related
     )
     known: dict[str, Results] = {}
-    vendoring = vendoring or Vendoring()
     # these run programs or add files, which is done one after the other
-    if jobs > 1 and not (prove or vendoring.wanted):
+    if jobs > 1 and not (prove or vendor):
         known = _at_once(projects, options, with_related, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
     for repository, own in projects.items():
         migrated = known.get(repository)
         if migrated is None:
-            migrated = _migrated(own, repository, migrate, options, vendoring)
+            migrated = _migrated(own, repository, migrate, options, vendor)
         declared = partial(_declared, declaring, repository)
         results |= _with_declared(own, migrated, options, declared)
     if write:
@@ -132,7 +126,7 @@ def rewrite_content(
 ) -> FileResult:
     """Migrate what is in an editor, say, and would be one file of a project; nothing is written."""
     [(repository, contents)] = _projects({file: content}, context).items()
-    migrated = _migrated(contents, repository, _results, options, Vendoring())
+    migrated = _migrated(contents, repository, _results, options)
     results = _with_declared(contents, migrated, options, tuple)
     return results.get(file) or _untouched(file, content)
 
@@ -189,7 +183,7 @@ def _at_once(
     work = [
         (repository, contents)
         for repository, contents in projects.items()
-        if _concern(contents.values(), options, Vendoring())
+        if _concern(contents.values(), options)
     ]
     speaking = sum(
         mentions_legacy(code) for _, files in work for code in files.values()
@@ -215,7 +209,7 @@ def _migrated_alone(
 ) -> Results:
     repository, contents = project
     migrate = partial(_results, with_related=with_related)
-    return _migrated(contents, repository, migrate, options, Vendoring())
+    return _migrated(contents, repository, migrate, options)
 
 
 def _read(
@@ -252,7 +246,7 @@ def _change(location: str, result: FileResult) -> FileChange:
 
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:
     """Run the engine, which is imported only if there is something for it to do."""
-    if not _concern((source.content for source in sources), options, Vendoring()):
+    if not _concern((source.content for source in sources), options):
         return [
             FileResult(source.path, source.content, source.content)
             for source in sources
@@ -311,11 +305,10 @@ def _unproven(
     )
 
 
-def _concern(contents: Iterable[bytes], options: Options, vendoring: Vendoring) -> bool:
+def _concern(contents: Iterable[bytes], options: Options, vendor: bool = False) -> bool:
     """Whether a project may have something to migrate; if not, not even the engine is imported."""
     return options.modernize or any(
-        mentions_legacy(content) or may_concern(content, vendoring)
-        for content in contents
+        mentions_legacy(content) or may_concern(content, vendor) for content in contents
     )
 
 
@@ -329,13 +322,13 @@ def _migrated(
     repository: str,
     migrate: Engine,
     options: Options,
-    vendoring: Vendoring,
+    vendor: bool = False,
 ) -> Results:
     """The results of the engine for a project, by file, with those for new files.
 
     Of the context, there are those for the files that change, or on which this tool fails.
     """
-    if not _concern(contents.values(), options, vendoring):
+    if not _concern(contents.values(), options, vendor):
         return {}
     root = root_of(contents, repository)
     paths = {file: root.path(file.location) for file in contents}
@@ -344,7 +337,7 @@ def _migrated(
         Source(paths[file], content, file.path, not file.is_context)
         for file, content in contents.items()
     ]
-    migrated = migrated_with_copies(root, list(contents), sources, run, vendoring)
+    migrated = migrated_with_copies(root, list(contents), sources, run, vendor)
     files = {path: file for file, path in paths.items()}
     # the results behind those of the sources are for new files
     for result in migrated[len(sources) :]:

@@ -80,7 +80,7 @@ class Account:
         reason = reasons.no_place(
             f"`--vendor` finds no place from which all files of this program that need "
             f"`{self.package.name}` can import one copy by one name.",
-            "Give a place with `--vendor-as`.",
+            "Put these files into one package.",
         )
         why = text_of(reason.reason)
         remedy = text_of(reason.remedy)

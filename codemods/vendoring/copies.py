@@ -69,20 +69,18 @@ class Copies:
                 found.append(unit.path)
         return found
 
-    def places_for(
-        self, paths: Sequence[str], name: str, wanted: str | None
-    ) -> dict[str, str]:
+    def places_for(self, paths: Sequence[str], name: str) -> dict[str, str]:
         """The place of the copy for each of some files, without those that have none.
 
-        It is a copy that exists, the place that is wanted, or the best one. There is one copy for
-        all, as objects of one are not known to another; without a place for that, one a program.
+        It is a copy that exists, or the best place. There is one copy for all, as objects of one
+        are not known to another; without a place for that, one a program.
         """
-        place = self._place_for(paths, name, wanted)
+        place = self._place_for(paths, name)
         if place is not None:
             return dict.fromkeys(paths, place)
         found: dict[str, str] = {}
-        for program in self._programs(paths) if wanted is None else ():
-            place = self._place_for(program, name, None)
+        for program in self._programs(paths):
+            place = self._place_for(program, name)
             if place is not None:
                 found |= dict.fromkeys(program, place)
         return found
@@ -97,18 +95,12 @@ class Copies:
             programs.append(together.union(*joined))
         return [[path for path in paths if path in one] for one in programs]
 
-    def _place_for(
-        self, paths: Sequence[str], name: str, wanted: str | None
-    ) -> str | None:
+    def _place_for(self, paths: Sequence[str], name: str) -> str | None:
         if self.existing:
             copies = sorted(self.existing)
             serving = (copy for copy in copies if self.places.serves(copy, paths))
             return next(serving, None)
-        if wanted is None:
-            return self.places.find(paths, name)
-        if self.places.is_free(wanted) and self.places.serves(wanted, paths):
-            return wanted
-        return None
+        return self.places.find(paths, name)
 
     def pointed_at(
         self,

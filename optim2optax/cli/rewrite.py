@@ -26,7 +26,6 @@ from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
     Found,
     UncommittedError,
-    by_repository,
     find_context,
     find_declaring,
     find_files,
@@ -131,11 +130,6 @@ Examples:
 @click.option(
     "--vendor/--no-vendor",
     help="Copy flax.optim or flax.nn into the project for code that needs it, and import the copy.",
-)
-@click.option(
-    "--vendor-as",
-    metavar="FOLDER",
-    help="The folder of the copy of flax.optim; by default one that all files can import.",
 )
 @click.option(
     "--verify",
@@ -303,13 +297,6 @@ def _rewrite_files(
     prove: Prove | None,
     progress: Progress | None,
 ) -> list[FileResult]:
-    if settings.vendoring.wanted and settings.vendoring.location:
-        repositories = by_repository(found)
-        if len(repositories) > 1:
-            raise click.UsageError(
-                f"--vendor-as names one folder, and these files are of {len(repositories)} "
-                "repositories: give those of one at a time"
-            )
     try:
         return rewrite_files(
             found,
@@ -319,7 +306,7 @@ def _rewrite_files(
             jobs=settings.jobs,
             progress=progress,
             prove=prove,
-            vendoring=settings.vendoring,
+            vendor=settings.vendor,
             declaring=lambda: find_declaring(paths, settings.exclude, declares),
             context=_context(paths, settings),
             with_related=settings.with_related,

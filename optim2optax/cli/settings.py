@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from keyword import iskeyword
 from typing import Any
 
 import click
@@ -19,7 +18,6 @@ from optim2optax.configuration import (
     find_configuration,
 )
 from optim2optax.project import PatternError, Patterns, shown
-from optim2optax.vendoring import Vendoring
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Settings:
     diff: bool
     allow_dirty: bool
     with_related: bool
-    vendoring: Vendoring
+    vendor: bool
 
     @property
     def preview(self) -> bool:
@@ -69,7 +67,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         diff=values["diff"],
         allow_dirty=values["allow_dirty"],
         with_related=values["with_related"],
-        vendoring=_vendoring(values),
+        vendor=values["vendor"],
     )
 
 
@@ -115,27 +113,6 @@ def _exclude(values: _Values) -> Patterns:
         return Patterns(base, values["exclude"])
     except PatternError as error:
         raise click.UsageError(f"{values.origin('exclude')}: {error}") from error
-
-
-def _vendoring(values: _Values) -> Vendoring:
-    place = values["vendor_as"]
-    if place is None:
-        return Vendoring(values["vendor"])
-    name = os.path.basename(os.path.normpath(place))
-    # --vendor-as src/my-optim
-    if not name.isidentifier() or iskeyword(name):
-        raise click.UsageError(
-            f"{values.origin('vendor_as')}: {name} cannot be imported"
-        )
-    if not values["vendor"] and "vendor_as" not in values.configured:
-        raise click.UsageError(
-            "--vendor-as says where the copy is that --vendor makes: give both"
-        )
-    base = os.getcwd()
-    # in pyproject.toml, it is relative to that file, as patterns are
-    if "vendor_as" in values.configured:
-        base = values.configuration.folder
-    return Vendoring(values["vendor"], os.path.realpath(os.path.join(base, place)))
 
 
 def _folder(path: str) -> str:

@@ -3,11 +3,6 @@
 Every later run recognises them.
 """
 
-from optim2optax.vendoring.migrating import (
-    Migrate,
-    Vendoring,
-    may_concern,
-    migrated_with_copies,
-)
+from optim2optax.vendoring.migrating import Migrate, may_concern, migrated_with_copies
 
-__all__ = ["Migrate", "Vendoring", "may_concern", "migrated_with_copies"]
+__all__ = ["Migrate", "may_concern", "migrated_with_copies"]

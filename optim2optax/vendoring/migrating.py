@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -20,30 +19,11 @@ Migrate = Callable[[Sequence[Source]], list[FileResult]]
 CONTENTS = (OPTIM_CONTENT, NN_CONTENT)
 
 
-@dataclass(frozen=True)
-class Vendoring:
-    """Whether files that need `flax.optim` or `flax.nn` get a copy of it, and where.
-
-    `location` is the path of the copy of `flax.optim`, beside which another one is; None stands for
-    the best places.
-    """
-
-    wanted: bool = False
-    location: str | None = None
-
-    def location_of(self, content: Content) -> str | None:
-        """The path of a copy, if it is given."""
-        if self.location is None or content is OPTIM_CONTENT:
-            return self.location
-        return os.path.join(os.path.dirname(self.location), content.name)
-
-
-def may_concern(content: bytes, vendoring: Vendoring) -> bool:
+def may_concern(content: bytes, vendor: bool) -> bool:
     """Whether a file is of a copy, or may need one. False is certain."""
     if is_vendored(content):
         return True
-    packages = (one.package for one in CONTENTS)
-    return vendoring.wanted and any(one.mentions(content) for one in packages)
+    return vendor and any(one.package.mentions(content) for one in CONTENTS)
 
 
 def migrated_with_copies(
@@ -51,7 +31,7 @@ def migrated_with_copies(
     files: Sequence[Found],
     sources: Sequence[Source],
     migrate: Migrate,
-    vendoring: Vendoring,
+    vendor: bool,
 ) -> list[FileResult]:
     """Migrate a project as if it had no copies, and point what is left at them.
 
@@ -60,7 +40,7 @@ def migrated_with_copies(
       files: the files as they are on the disk.
       sources: their contents.
       migrate: migrates other contents of the same files.
-      vendoring: what the user asked for.
+      vendor: whether files that need a removed package, and have no copy, get one.
 
     Returns:
       A result for each source, in the same order, and one for each new file.
@@ -69,7 +49,7 @@ def migrated_with_copies(
       LegacyWheelError: if a copy is needed, and the wheel that has it cannot be found or fetched.
     """
     for content in CONTENTS:
-        migrate = partial(_migrated_with_copy, root, files, content, migrate, vendoring)
+        migrate = partial(_migrated_with_copy, root, files, content, migrate, vendor)
     return migrate(sources)
 
 
@@ -78,7 +58,7 @@ def _migrated_with_copy(
     files: Sequence[Found],
     content: Content,
     migrate: Migrate,
-    vendoring: Vendoring,
+    vendor: bool,
     sources: Sequence[Source],
 ) -> list[FileResult]:
     """Migrate a project as if it had no copy of one package."""
@@ -86,7 +66,7 @@ def _migrated_with_copy(
     written = [source for source in sources if source.writable]
     existing = copies_among(written, content)
     existing |= copies_near(root, _folders(root, sources, content), content)
-    if not existing and not vendoring.wanted:
+    if not existing and not vendor:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies
 
@@ -97,19 +77,11 @@ def _migrated_with_copy(
     migrated = migrate(copies.pointed_back)
     count = len(copies.sources)
     results, modules = migrated[:count], migrated[count:]
-    new = copies.without_copy(results) if vendoring.wanted else []
-    places: dict[str, str] = {}
-    if new:
-        # --vendor-as kit/old_optim is imported as `old_optim`
-        location = vendoring.location_of(content)
-        name = os.path.basename(location) if location else content.name
-        wanted = root.path(os.path.abspath(location)) if location else None
-        found = copies.places_for(new, name, wanted)
-        places = {
-            path: place
-            for path, place in found.items()
-            if _is_free(place, root, existing)
-        }
+    new = copies.without_copy(results) if vendor else []
+    found = copies.places_for(new, content.name) if new else {}
+    places = {
+        path: place for path, place in found.items() if _is_free(place, root, existing)
+    }
     finished = copies.pointed_at(results, new, places) if existing or new else results
     by_path = {result.path: result for result in finished}
     kept = [

@@ -165,18 +165,6 @@ def test_a_copy_is_put_into_each_that_needs_one(
     assert not (project / "second/legacy_flax_optim").exists()
 
 
-def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
-    write(project / "first", {"train.py": LOGGED})
-    write(project / "second", {"train.py": LOGGED})
-    result = run("rewrite", "--vendor", "--vendor-as", "first/old", "first", "second")
-    assert result.exit_code == 2
-    assert (
-        "--vendor-as names one folder, and these files are of 2 repositories"
-        in result.stderr
-    )
-    assert read(project / "first") == read(project / "second")
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -34,7 +34,7 @@ def vendored(
     migrated = migrate(copies.pointed_back, options)
     results, modules = migrated[: len(files)], migrated[len(files) :]
     new = copies.without_copy(results) if wanted else []
-    places = copies.places_for(new, OPTIM_CONTENT.name, None) if new else {}
+    places = copies.places_for(new, OPTIM_CONTENT.name) if new else {}
     results = copies.pointed_at(results, new, places)
     changed = (*results, *modules)
     after = {**files, **{result.path: result.after.decode() for result in changed}}
