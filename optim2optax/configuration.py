@@ -4,54 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any
 
-from codemods.model import Form, Style
-from optim2optax.nearest import did_you_mean
 from optim2optax.project import upwards
-from optim2optax.reporting import FORMATS
 
 FILE_NAME = "pyproject.toml"
-FORMS: tuple[str, ...] = get_args(Form)
-STYLES: tuple[str, ...] = get_args(Style)
 
 
 class ConfigurationError(Exception):
     """The file and the key that are wrong, and why."""
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """What a pyproject.toml sets, by the name of the option's parameter (`output_format`)."""
-
-    path: str | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> str:
-        """What patterns in the file are relative to."""
-        return os.path.dirname(os.path.abspath(self.path)) if self.path else os.getcwd()
-
-
-def find_configuration(directory: str) -> Configuration:
-    """Read the nearest pyproject.toml, from a directory upwards, that has the table.
+def find_configuration(directory: str) -> tuple[str, Mapping[str, Any]]:
+    """The path and the table of the nearest pyproject.toml, upwards, that has it; else of none.
 
     Raises:
-      ConfigurationError: if it cannot be read, or sets what there is not.
+      ConfigurationError: if it cannot be read.
     """
     for folder in upwards(directory):
         path = os.path.join(folder, FILE_NAME)
         table = _read_table(path)
         if table is not None:
-            # output-format = "json" is the parameter `output_format`
-            values = {
-                key.replace("-", "_"): _checked(path, key, value)
-                for key, value in table.items()
-            }
-            return Configuration(path, values)
-    return Configuration()
+            return path, table
+    return "", {}
 
 
 def _read_table(path: str) -> Mapping[str, Any] | None:
@@ -80,53 +56,3 @@ def _read_table(path: str) -> Mapping[str, Any] | None:
     if table is not None and not isinstance(table, dict):
         raise ConfigurationError(f"{path}: tool.optim2optax: must be a table")
     return table
-
-
-def _checked(path: str, key: str, value: object) -> object:
-    if key not in KEYS:
-        nearest = did_you_mean(key.replace("_", "-"), KEYS, 0.6)
-        hint = nearest or f"; there are {', '.join(KEYS)}"
-        raise ConfigurationError(f"{path}: tool.optim2optax.{key}: unknown key{hint}")
-    valid, expected = KEYS[key]
-    if not valid(value):
-        raise ConfigurationError(
-            f"{path}: tool.optim2optax.{key}: must be {expected}, not {value!r}"
-        )
-    return value
-
-
-Check = tuple[Callable[[object], bool], str]
-
-
-def _one_of(choices: tuple[str, ...]) -> Check:
-    quoted = ", ".join(f'"{choice}"' for choice in choices)
-    return lambda value: value in choices, f"one of {quoted}"
-
-
-STRINGS: Check = (
-    lambda value: (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    ),
-    "a list of strings",
-)
-BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
-COUNT: Check = (
-    # `true` of TOML is an int in Python
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
-    "a whole number of at least 1",
-)
-
-KEYS: Mapping[str, Check] = {
-    "select": STRINGS,
-    "ignore": STRINGS,
-    "exclude": STRINGS,
-    "form": _one_of(FORMS),
-    "style": _one_of(STYLES),
-    "partial": BOOLEAN,
-    "unsafe": BOOLEAN,
-    "rename": BOOLEAN,
-    "modernize": BOOLEAN,
-    "vendor": BOOLEAN,
-    "jobs": COUNT,
-    "output-format": _one_of(FORMATS),
-}

@@ -9,18 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from codemods.model import EmittedOptimizer, FileResult, Progress
+from codemods.model import EmittedOptimizer, FileResult, Form, Progress, Style
 from codemods.sources.parsing import uncollected
 from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.cli.verbose import Log
-from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
@@ -80,14 +79,14 @@ Examples:
 )
 @click.option(
     "--form",
-    type=click.Choice(FORMS),
+    type=click.Choice(get_args(Form)),
     default="alias",
     show_default=True,
     help="Aliases, or explicit chains.",
 )
 @click.option(
     "--style",
-    type=click.Choice(STYLES),
+    type=click.Choice(get_args(Style)),
     default="train-state",
     show_default=True,
     help="Replace an optimizer by a train state, or by separate variables where possible.",

@@ -12,11 +12,8 @@ from click.core import ParameterSource
 
 from codemods.model import Options
 from optim2optax.cli.codes import split_codes, unknown_code
-from optim2optax.configuration import (
-    Configuration,
-    ConfigurationError,
-    find_configuration,
-)
+from optim2optax.configuration import ConfigurationError, find_configuration
+from optim2optax.nearest import did_you_mean
 from optim2optax.project import PatternError, Patterns, shown
 
 
@@ -40,19 +37,52 @@ class Settings:
         return self.check or self.diff
 
 
+CONFIGURABLE = (
+    "select",
+    "ignore",
+    "exclude",
+    "form",
+    "style",
+    "partial",
+    "unsafe",
+    "rename",
+    "modernize",
+    "vendor",
+    "jobs",
+    "output-format",
+)
+"""The options that a pyproject.toml may set."""
+
+
 def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
     """Settings for some paths, with the nearest configuration. Raises click.UsageError."""
+    folders = [_folder(os.path.abspath(path)) for path in paths]
     try:
-        folders = [_folder(os.path.abspath(path)) for path in paths]
-        configuration = find_configuration(os.path.commonpath(folders))
+        path, table = find_configuration(os.path.commonpath(folders))
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from error
-    values = _Values(context, configuration)
+    values = dict(context.params)
+    origins = {name: f"--{name}" for name in values}
+    base = os.getcwd()
+    for key, value in table.items():
+        origin = f"{shown(path)}: tool.optim2optax.{key}"
+        name = key.replace("-", "_")
+        configured = _converted(context, key, value, origin)
+        # an option on the command line overrides the configuration
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            values[name], origins[name] = configured, origin
+            if name == "exclude":
+                # patterns in pyproject.toml are relative to its folder
+                base = os.path.dirname(path)
+    try:
+        exclude = Patterns(base, values["exclude"])
+    except PatternError as error:
+        raise click.UsageError(f"{origins['exclude']}: {error}") from error
     options = Options(
         form=values["form"],
         style=values["style"],
-        select=_codes(values, "select"),
-        ignore=_codes(values, "ignore"),
+        select=_codes(values["select"], origins["select"]),
+        ignore=_codes(values["ignore"], origins["ignore"]),
         partial=values["partial"],
         unsafe=values["unsafe"],
         rename=values["rename"],
@@ -60,7 +90,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
     )
     return Settings(
         options=options,
-        exclude=_exclude(values),
+        exclude=exclude,
         output_format=values["output_format"],
         jobs=values["jobs"] or os.cpu_count() or 1,
         check=values["check"],
@@ -71,48 +101,33 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
     )
 
 
-class _Values:
-    """The options by name, and the origin of each."""
-
-    def __init__(self, context: click.Context, configuration: Configuration) -> None:
-        self.configured = {
-            name: value
-            for name, value in configuration.values.items()
-            # an option on the command line overrides the configuration
-            if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
-        }
-        self.configuration = configuration
-        self._values = {**context.params, **self.configured}
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def origin(self, name: str) -> str:
-        """How to name an option in a complaint about its value."""
-        path = self.configuration.path
-        option = name.replace("_", "-")
-        if path and name in self.configured:
-            return f"{shown(path)}: tool.optim2optax.{option}"
-        return f"--{option}"
+def _converted(context: click.Context, key: str, value: object, origin: str) -> Any:
+    """The value of an option in a configuration, checked as on the command line."""
+    if key not in CONFIGURABLE:
+        nearest = did_you_mean(key.replace("_", "-"), CONFIGURABLE, 0.6)
+        hint = nearest or f"; there are {', '.join(CONFIGURABLE)}"
+        raise click.UsageError(f"{origin}: unknown key{hint}")
+    name = key.replace("-", "_")
+    option = next(one for one in context.command.params if one.name == name)
+    assert isinstance(option, click.Option)
+    kind = isinstance(value, list), isinstance(value, bool)
+    if kind != (option.multiple, option.is_flag):
+        expected = "a text or a number"
+        if option.multiple or option.is_flag:
+            expected = "a list" if option.multiple else "true or false"
+        raise click.UsageError(f"{origin}: must be {expected}, not {value!r}")
+    try:
+        return option.type_cast_value(context, value)
+    except click.BadParameter as error:
+        raise click.UsageError(f"{origin}: {error.message}") from error
 
 
-def _codes(values: _Values, name: str) -> tuple[str, ...]:
-    codes = split_codes(values[name])
+def _codes(values: Sequence[str], origin: str) -> tuple[str, ...]:
+    codes = split_codes(values)
     problem = unknown_code(codes)
     if problem is not None:
-        raise click.UsageError(f"{values.origin(name)}: {problem}")
+        raise click.UsageError(f"{origin}: {problem}")
     return codes
-
-
-def _exclude(values: _Values) -> Patterns:
-    base = os.getcwd()
-    if "exclude" in values.configured:
-        # patterns in pyproject.toml are relative to its folder
-        base = values.configuration.folder
-    try:
-        return Patterns(base, values["exclude"])
-    except PatternError as error:
-        raise click.UsageError(f"{values.origin('exclude')}: {error}") from error
 
 
 def _folder(path: str) -> str:
