@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
 import jax
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def _complete(result: FileResult) -> str:
 
 def _reasons(result: FileResult) -> str:
     """What the report says of the sites that stand in the way, without those that only share an optimizer with them."""
-    lines = render(Report([result]), colour=False).splitlines()
+    lines = click.unstyle(render(Report([result]))).splitlines()
     causes = [
         number
         for number, line in enumerate(lines)

@@ -21,15 +21,10 @@ INTERVAL = 0.1
 
 def print_report(report: Report, output_format: str, *, code_on_stdout: bool) -> None:
     """Print a report to standard output, or to standard error beside code or a diff."""
-    aside = code_on_stdout
-    if report.diff and output_format == "text":
-        aside = True
-        for result in report.changed:
-            click.echo(unified_diff(result, colour=wants_colour(sys.stdout)), nl=False)
-    stream = sys.stderr if aside else sys.stdout
-    colour = wants_colour(stream)
-    text = render(report, output_format, colour=colour)
-    click.echo(text, err=aside, nl=False, color=colour)
+    has_diff = report.diff and output_format == "text"
+    for result in report.changed if has_diff else ():
+        click.echo(unified_diff(result, colour=wants_colour(sys.stdout)), nl=False)
+    click.echo(render(report, output_format), err=code_on_stdout or has_diff, nl=False)
 
 
 @contextlib.contextmanager

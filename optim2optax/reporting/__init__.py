@@ -1,4 +1,4 @@
-"""One module per output format: `render(report, colour)` gives the text of a report."""
+"""One module per output format: `render(report)` gives the text of a report."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from optim2optax.reporting.report import Report
 FORMATS = ("text", "json", "github", "sarif")
 
 
-def render(report: Report, output_format: str, *, colour: bool) -> str:
+def render(report: Report, output_format: str) -> str:
     """The text of a report in one of FORMATS, with a final newline unless it is empty."""
     module = importlib.import_module(f"optim2optax.reporting.{output_format}")
-    return str(module.render(report, colour=colour))
+    return str(module.render(report))
 
 
 __all__ = ["FORMATS", "Report", "render"]

@@ -36,7 +36,7 @@ class WorkflowCommand(NamedTuple):
         return f"::{self.kind} {described}::{_escaped(self.message)}"
 
 
-def render(report: Report, *, colour: bool) -> str:
+def render(report: Report) -> str:
     # an error has no title
     annotations = sorted(
         _annotations(report),

@@ -12,7 +12,7 @@ from optim2optax.reporting.report import Report
 VERSION = 1
 
 
-def render(report: Report, *, colour: bool) -> str:
+def render(report: Report) -> str:
     files = [
         _file(result, report)
         for result in report.results

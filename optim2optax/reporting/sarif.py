@@ -15,7 +15,7 @@ from optim2optax.reporting.report import Report
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def render(report: Report, *, colour: bool) -> str:
+def render(report: Report) -> str:
     rules = catalogue()
     indices = {code: index for index, code in enumerate(rules)}
     run = {

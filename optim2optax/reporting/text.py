@@ -29,9 +29,9 @@ FILES, LINES = 3, 10
 ADDED = {"FO851": "no optax", "FO853": "Python"}
 
 
-def render(report: Report, *, colour: bool) -> str:
-    text = "".join(f"{line}\n" for line in _lines(report))
-    return text if colour else click.unstyle(text)
+def render(report: Report) -> str:
+    """The text, in colours, which printing to a file leaves out."""
+    return "".join(f"{line}\n" for line in _lines(report))
 
 
 def _lines(report: Report) -> Iterator[str]:

@@ -14,7 +14,7 @@ FILE = "file=src/train%2C 100%25%3A.py"
 
 
 def test_after_a_run() -> None:
-    assert render(report(), "github", colour=False).splitlines() == [
+    assert render(report(), "github").splitlines() == [
         "::error file=bad é.py::line 1: odd",
         f"::warning {FILE},line=6,col=5,endColumn=9,title=FO903::50%25 of this:%0D%0Ais odd, yes%0Afix: Do it: by hand.",
         f"::notice {FILE},line=9::unused suppression: there is nothing to ignore here",
@@ -22,7 +22,7 @@ def test_after_a_run() -> None:
 
 
 def test_a_preview_also_shows_what_would_be_rewritten() -> None:
-    lines = render(report(preview=True), "github", colour=False).splitlines()
+    lines = render(report(preview=True), "github").splitlines()
     assert [line.split()[0] for line in lines] == [
         "::error",
         "::warning",
@@ -38,7 +38,7 @@ def test_a_preview_also_shows_what_would_be_rewritten() -> None:
 
 def shown(sites: Sequence[Site]) -> list[str]:
     return render(
-        Report([FileResult("a.py", b"", b"", tuple(sites))]), "github", colour=False
+        Report([FileResult("a.py", b"", b"", tuple(sites))]), "github"
     ).splitlines()
 
 
@@ -93,6 +93,6 @@ def test_nothing_ends_a_line_or_a_property_but_its_end() -> None:
     odd = FileResult(
         "a,line=1::b%0A\n::error::c.py", b"", b"", error="x\r\n::stop-commands::%0A"
     )
-    assert render(Report([odd]), "github", colour=False) == (
+    assert render(Report([odd]), "github") == (
         "::error file=a%2Cline=1%3A%3Ab%250A%0A%3A%3Aerror%3A%3Ac.py::x%0D%0A::stop-commands::%250A\n"
     )

@@ -120,7 +120,7 @@ def test_nothing_to_migrate(project: Path, run: Run) -> None:
 
 
 def test_odd_characters() -> None:
-    files = json.loads(render(report(), "json", colour=False))["files"]
+    files = json.loads(render(report(), "json"))["files"]
     assert [file["path"] for file in files] == ["src/train, 100%:.py", "bad é.py"]
     assert files[0]["sites"][3]["message"] == "50% of this:\r\nis odd, yes"
     assert files[0]["unused_suppressions"] == [9]

@@ -30,7 +30,7 @@ SCHEMA = "package/lib/schemas/sarif-2.1.0-rtm.5.json"
 
 
 def run_of(shown: Report) -> dict[str, Any]:
-    log = json.loads(render(shown, "sarif", colour=False))
+    log = json.loads(render(shown, "sarif"))
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")
     [run] = log["runs"]
@@ -139,7 +139,7 @@ def test_logs_keep_to_the_schema(
 
 @pytest.mark.network
 def test_the_schema_tells_what_is_no_log(validator: Draft4Validator) -> None:
-    log = json.loads(render(report(), "sarif", colour=False))
+    log = json.loads(render(report(), "sarif"))
     [location] = log["runs"][0]["results"][0]["locations"]
     location["physicalLocation"]["artifactLocation"]["uri"] = "a b"
     del log["runs"][0]["results"][0]["message"]

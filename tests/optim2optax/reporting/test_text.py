@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
 from codemods import FileResult
@@ -20,12 +21,13 @@ TOTALS = re.compile(
 )
 
 
+def plain(found: Report) -> str:
+    return click.unstyle(render(found, "text"))
+
+
 def test_a_whole_report() -> None:
-    assert render(
-        Report([FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"),))]),
-        "text",
-        colour=False,
-    ) == (
+    done = FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"),))
+    assert plain(Report([done])) == (
         "a.py: 1 site rewritten\n1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n"
     )
     left = site(
@@ -39,7 +41,7 @@ def test_a_whole_report() -> None:
         unused_suppressions=(9,),
     )
     bad = FileResult("b.py", b"", b"", error="line 1: cannot be parsed")
-    assert render(Report([mixed, bad], preview=True), "text", colour=False) == (
+    assert plain(Report([mixed, bad], preview=True)) == (
         "a.py:6:5: FO903 The class is chosen at run time.\n"
         "    fix: Name it.\n"
         "a.py:9: unused suppression: there is nothing to ignore here\n"
@@ -56,7 +58,7 @@ def test_where_optimizers_go_out_of_view_is_told_with_all_lines() -> None:
     hints = tuple(site("FO932", "hint", line, "To `report`.") for line in lines)
     files = [FileResult(f"{name}.py", b"", b"", hints=hints) for name in "abcde"]
     # the lines of a file once, where it would else be listed with how many more there are
-    text = render(Report(files), "text", colour=False)
+    text = plain(Report(files))
     assert text.count("FO932") == 1
     listed = ", ".join(map(str, lines))
     assert "a.py:1:5: FO932 To `report`.\n" in text
@@ -67,9 +69,7 @@ def test_a_remark_on_what_was_rewritten() -> None:
     noted = replace(
         site("FO204", "rewritten"), note="The rate stays one that each step sets."
     )
-    assert render(
-        Report([FileResult("a.py", b"old", b"new", (noted,))]), "text", colour=False
-    ) == (
+    assert plain(Report([FileResult("a.py", b"old", b"new", (noted,))])) == (
         "a.py:3:5: note The rate stays one that each step sets.\n"
         "\n"
         "a.py: 1 site rewritten\n"
@@ -285,10 +285,9 @@ def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> N
 
 
 def test_colour_is_added_and_nothing_else() -> None:
-    coloured = render(report(), "text", colour=True)
-    plain = render(report(), "text", colour=False)
-    assert "\x1b[" not in plain
-    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain != coloured
+    coloured = render(report(), "text")
+    assert "\x1b[" not in plain(report())
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain(report()) != coloured
 
 
 @pytest.mark.parametrize(
