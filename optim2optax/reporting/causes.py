@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from codemods.model import FileResult, Location, Site, Status
-from optim2optax.reporting.report import Report
+from optim2optax.reporting.report import Report, Sites
 
 LEFT = ("unresolved", "vendored")
 IMPORT, SIBLING, NOTE = "FO911", "FO901", "note"
@@ -17,9 +17,6 @@ DEPENDENCIES = ("FO85", "FO95")
 
 ESCAPE = "FO932"
 """The code of a hint: an optimizer goes out of view."""
-
-Sites = list[tuple[str, Site]]
-"""Sites with the paths of their files."""
 
 
 class Reason(NamedTuple):
@@ -47,15 +44,15 @@ class Entry:
 def waiting(report: Report) -> Mapping[Location, Sites]:
     """What waits for each site for the sake of which others stay."""
     causes = {
-        Location(result.path, site.line)
-        for result, site in report.sites
+        Location(path, site.line)
+        for path, site in report.sites
         if _stands_in_the_way(site)
     }
     found: dict[Location, Sites] = defaultdict(list)
-    for result, site in report.sites:
+    for path, site in report.sites:
         # there is no such cause if its file could not be written
         if site.status in LEFT and site.cause in causes:
-            found[site.cause].append((result.path, site))
+            found[site.cause].append((path, site))
     return found
 
 
@@ -76,22 +73,22 @@ def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
         entry.waiting += waits.pop(Location(path, site.line), ())
 
     waiters = {id(site) for sites in waits.values() for _, site in sites}
-    for result, site in report.sites:
+    for path, site in report.sites:
         is_told = site.code == told_elsewhere or id(site) in waiters
         if site.status in LEFT and not is_told:
             reason = Reason(site.code, site.status, site.message, site.remedy)
-            enter(reason, result.path, site)
-    for result, site in report.sites:
+            enter(reason, path, site)
+    for path, site in report.sites:
         # what waits for a site that is suppressed or not selected
-        pending = waits.get(Location(result.path, site.line))
+        pending = waits.get(Location(path, site.line))
         if pending and site.status == "suppressed":
             # an import has no reason of its own to stay
             _, first = min(pending, key=lambda waiter: waiter[1].code == IMPORT)
             message = "This is suppressed or not selected."
             reason = Reason(first.code, "suppressed", message, first.remedy)
-            enter(reason, result.path, site)
+            enter(reason, path, site)
         if site.note:
-            enter(Reason(NOTE, site.status, site.note, None), result.path, site)
+            enter(Reason(NOTE, site.status, site.note, None), path, site)
     for entry in found.values():
         own = Counter(site.group for _, site in entry.sites if _stands_in_the_way(site))
         groups = (group for group in own if group is not None)
@@ -102,11 +99,10 @@ def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
 def escapes(report: Report) -> Iterable[Entry]:
     """Where optimizers that migrate go out of view, an entry for each thing that they go to."""
     found: dict[Reason, Entry] = {}
-    for result, site in report.hints:
+    for path, site in report.hints:
         if site.code == ESCAPE:
             reason = Reason(ESCAPE, site.status, site.message, None)
-            entry = found.setdefault(reason, Entry(reason))
-            entry.sites.append((result.path, site))
+            found.setdefault(reason, Entry(reason)).sites.append((path, site))
     return found.values()
 
 
@@ -126,8 +122,8 @@ def partly(report: Report) -> Partly:
     """What `--partial` would do with what is left, imports apart, which go by their uses."""
     # they stand for what is left in files that are not written, where nothing can mark it
     fixed = {
-        Location(result.path, site.line)
-        for result, site in report.sites
+        Location(path, site.line)
+        for path, site in report.sites
         if site.cause is None and (site.related or site.code == SIBLING)
     }
     total = Partly(0, 0, 0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from codemods.model import FileResult, Site, Status
+
+Sites = list[tuple[str, Site]]
+"""Sites with the paths of their files."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +29,13 @@ class Report:
     verbose: bool = False
     repositories: Mapping[str, Sequence[FileResult]] = field(default_factory=dict)
 
-    @property
-    def sites(self) -> Iterator[tuple[FileResult, Site]]:
-        for result in self.results:
-            for site in result.sites:
-                yield result, site
+    @cached_property
+    def sites(self) -> Sites:
+        return [(one.path, site) for one in self.results for site in one.sites]
 
-    @property
-    def hints(self) -> Iterator[tuple[FileResult, Site]]:
-        for result in self.results:
-            for site in result.hints:
-                yield result, site
+    @cached_property
+    def hints(self) -> Sites:
+        return [(one.path, site) for one in self.results for site in one.hints]
 
     @staticmethod
     def of(result: FileResult, status: Status) -> int:

@@ -48,7 +48,7 @@ def _notification(result: FileResult) -> dict[str, Any]:
     return {
         "level": "error",
         "message": {"text": result.error},
-        "locations": [_location(result)],
+        "locations": [_location(result.path)],
     }
 
 
@@ -73,7 +73,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """The sites that are left or suppressed and, if nothing was written, the rewritten ones."""
-    for result, site in report.sites:
+    for path, site in report.sites:
         if site.status == "rewritten" and not report.preview:
             continue
         text = f"{site.message} Fix: {site.remedy}" if site.remedy else site.message
@@ -82,7 +82,7 @@ def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, A
             "ruleIndex": indices[site.code],
             "level": site.severity.value,
             "message": {"text": text},
-            "locations": [_location(result, site)],
+            "locations": [_location(path, site)],
         }
         if site.status == "suppressed":
             # services show a result with a suppression as dismissed
@@ -90,8 +90,8 @@ def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, A
         yield described
 
 
-def _location(result: FileResult, site: Site | None = None) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(result.path)}}
+def _location(path: str, site: Site | None = None) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(path)}}
     if site is not None:
         physical["region"] = {
             "startLine": site.line,

@@ -13,13 +13,12 @@ from optim2optax.reporting.causes import (
     ESCAPE,
     NOTE,
     Entry,
-    Sites,
     entries,
     escapes,
     partly,
 )
 from optim2optax.reporting.numbers import by_repository
-from optim2optax.reporting.report import Report
+from optim2optax.reporting.report import Report, Sites
 from optim2optax.wording import counted, printable
 
 REMOVED, UNKNOWN, MODELS = "FO899", "FO898", "FO897"
@@ -213,8 +212,8 @@ def _partly(report: Report) -> Iterator[str]:
 def _removed(report: Report) -> Iterator[str]:
     """Other removed names without a replacement, and unknown names, with the files."""
     removed = [
-        (result.path, site)
-        for result, site in report.sites
+        (path, site)
+        for path, site in report.sites
         if site.code == REMOVED and site.status == "unresolved"
     ]
     is_short = not report.verbose
@@ -223,7 +222,7 @@ def _removed(report: Report) -> Iterator[str]:
 
 
 def _hints_of(report: Report, code: str) -> Sites:
-    return [(result.path, site) for result, site in report.hints if site.code == code]
+    return [(path, site) for path, site in report.hints if site.code == code]
 
 
 def _by_name(code: str, sites: Sites, *, is_short: bool) -> Iterator[str]:
@@ -283,15 +282,15 @@ def _dependencies(report: Report) -> Iterator[str]:
     outdated: list[str] = []
     places: list[str] = []
     by_hand: list[str] = []
-    for result, site in report.hints:
+    for path, site in report.hints:
         if not site.code.startswith(DEPENDENCIES):
             continue
         if site.remedy:
-            by_hand.append(result.path)
+            by_hand.append(path)
         else:
             # flax==0.3.4, without its quotes; optax and Python have no such text
             requirement = site.before.strip("'\"")
-            places.append(result.path)
+            places.append(path)
             outdated.append(ADDED.get(site.code, requirement))
     if outdated:
         yield (

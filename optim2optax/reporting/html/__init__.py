@@ -18,10 +18,10 @@ from codemods.model import EmittedOptimizer, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.plots import plot
-from optim2optax.reporting.causes import ESCAPE, NOTE, Sites, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, entries, escapes
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
-from optim2optax.reporting.report import Report
+from optim2optax.reporting.report import Report, Sites
 from optim2optax.wording import counted
 
 if TYPE_CHECKING:
@@ -48,10 +48,9 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
     """
     found = [*entries(report, told_elsewhere="")]
     hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
-    for result, site in report.hints:
+    for path, site in report.hints:
         if site.code != ESCAPE:
-            key = site.code, site.message, site.remedy or ""
-            hints[key].append((result.path, site))
+            hints[site.code, site.message, site.remedy or ""].append((path, site))
     lines = _linked_lines(report)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -92,8 +91,8 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
 def _linked_lines(report: Report) -> Mapping[str, set[int]]:
     """The lines of each file that the page has links to."""
     found: dict[str, set[int]] = {result.path: set() for result in report.results}
-    for result, site in (*report.sites, *report.hints):
-        found[result.path].add(site.line)
+    for path, site in (*report.sites, *report.hints):
+        found[path].add(site.line)
         for place in (site.cause, *site.way):
             if place is not None and place.path in found:
                 found[place.path].add(place.line)
@@ -104,9 +103,9 @@ def _groups(report: Report) -> dict[Location, list[tuple[Location, Site]]]:
     """For each place of an optimizer, the sites of all that migrate with it."""
     members: dict[Location, list[tuple[Location, Site]]] = defaultdict(list)
     groups: dict[Location, Location] = {}
-    for result, site in report.sites:
+    for path, site in report.sites:
         if site.group is not None:
-            place = Location(result.path, site.line)
+            place = Location(path, site.line)
             members[site.group].append((place, site))
             groups[place] = site.group
     return {place: members[group] for place, group in groups.items()}
