@@ -62,13 +62,17 @@ def rewrite(
     import io
     import tokenize
 
-    from optim2optax.rewriting import migrate_sources
+    from optim2optax.rewriting import concern
 
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
     encoding = encoding.removesuffix("-sig")  # a mark in the text is encoded with it
-    [result] = migrate_sources(
-        [Source(filename, source.encode(encoding))], options or Options()
-    )
+    content = source.encode(encoding)
+    options = options or Options()
+    if not concern([content], options):
+        return Rewritten(source, ())
+    from codemods import migrate
+
+    [result] = migrate([Source(filename, content)], options)
     if result.error is not None and result.tracebacks:
         raise RuntimeError("\n".join((result.error, *result.tracebacks)))
     if result.error is not None:

@@ -35,9 +35,6 @@ from optim2optax.workers import share
 
 Results = dict[Found, FileResult]
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
-Engine = Callable[..., list[FileResult]]
-"""Gives a result for each of some sources, and for each new file, by `options`."""
-
 Context = Callable[[Sequence[Found]], Sequence[Found]]
 """Finds the rest of the projects that some files are of."""
 
@@ -92,21 +89,20 @@ def rewrite_files(
     results: Results = {}
     contents = _read(found, progress, results)
     projects = _projects(contents, context)
-    migrate = partial(
-        _results, progress=progress, prove=prove, with_related=with_related
+    migrated = _migrated_projects(
+        projects,
+        options,
+        vendor=vendor,
+        jobs=jobs,
+        progress=progress,
+        prove=prove,
+        with_related=with_related,
     )
-    known: dict[str, Results] = {}
-    # these run programs or add files, which is done one after the other
-    if jobs > 1 and not (prove or vendor):
-        known = _at_once(projects, options, with_related, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
     for repository, own in projects.items():
-        migrated = known.get(repository)
-        if migrated is None:
-            migrated = _migrated(own, repository, migrate, options, vendor)
         declared = partial(_declared, declaring, repository)
-        results |= _with_declared(own, migrated, options, declared)
+        results |= _with_declared(own, migrated.get(repository, {}), options, declared)
     if write:
         changed = [file for file, result in results.items() if result.changed]
         dirty = [] if allow_dirty else uncommitted(changed)
@@ -125,8 +121,11 @@ def rewrite_content(
     file: Found, content: bytes, options: Options, context: Context = tuple
 ) -> FileResult:
     """Migrate what is in an editor, say, and would be one file of a project; nothing is written."""
-    [(repository, contents)] = _projects({file: content}, context).items()
-    migrated = _migrated(contents, repository, _results, options)
+    [project] = _projects({file: content}, context).items()
+    _, contents = project
+    migrated: Results = {}
+    if concern(contents.values(), options):
+        migrated = _migrated(project, partial(_results, options=options))
     results = _with_declared(contents, migrated, options, tuple)
     return results.get(file) or _untouched(file, content)
 
@@ -169,47 +168,45 @@ def _with_declared(
     return migrated | with_dependencies(own, migrated, options, declaring)
 
 
-def _at_once(
+def _migrated_projects(
     projects: Mapping[str, Mapping[Found, bytes]],
     options: Options,
-    with_related: bool,
+    *,
+    vendor: bool,
     jobs: int,
     progress: Progress | None,
+    prove: Prove | None,
+    with_related: bool,
 ) -> dict[str, Results]:
-    """The results of the engine for projects, each in one of several processes.
-
-    There are none if that would take longer.
-    """
+    """The results of the engine by repository, without those that it need not look at."""
     work = [
         (repository, contents)
         for repository, contents in projects.items()
-        if _concern(contents.values(), options)
+        if concern(contents.values(), options, vendor)
     ]
     speaking = sum(
         mentions_legacy(code) for _, files in work for code in files.values()
     )
-    if len(work) < 2 or speaking < SMALLEST_PARALLEL:
-        return {}
+    # `prove` runs programs, and --vendor adds files, which is done one after the other
+    if prove or vendor or len(work) < 2 or speaking < SMALLEST_PARALLEL:
+        jobs = 1
     # the largest first, so that none is left alone at the end
     work.sort(key=lambda item: -sum(map(len, item[1].values())))
-    known: dict[str, Results] = {}
-    done, of = 0, sum(len(contents) for _, contents in work)
-    alone = partial(_migrated_alone, options=options, with_related=with_related)
-    shared = share(alone, work, jobs)
-    for (repository, contents), migrated in zip(work, shared, strict=True):
-        known[repository] = migrated
-        done += len(contents)
-        if progress is not None:
-            progress("Analysing", done, of)
-    return known
-
-
-def _migrated_alone(
-    project: tuple[str, Mapping[Found, bytes]], options: Options, with_related: bool
-) -> Results:
-    repository, contents = project
-    migrate = partial(_results, with_related=with_related)
-    return _migrated(contents, repository, migrate, options)
+    migrate = partial(
+        _results,
+        options=options,
+        # which another process cannot tell
+        progress=progress if jobs == 1 else None,
+        prove=prove,
+        with_related=with_related,
+    )
+    done = share(partial(_migrated, migrate=migrate, vendor=vendor), work, jobs)
+    found: dict[str, Results] = {}
+    for (repository, _), results in zip(work, done, strict=True):
+        found[repository] = results
+        if progress is not None and jobs > 1:
+            progress("Analysing", len(found), len(work))
+    return found
 
 
 def _read(
@@ -242,18 +239,6 @@ def _change(location: str, result: FileResult) -> FileChange:
     # None: there is no file
     before = None if result.kind == "new" else result.before
     return FileChange(location, before, result.after)
-
-
-def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:
-    """Run the engine, which is imported only if there is something for it to do."""
-    if not _concern((source.content for source in sources), options):
-        return [
-            FileResult(source.path, source.content, source.content)
-            for source in sources
-        ]
-    from codemods import migrate
-
-    return migrate(sources, options)
 
 
 def _results(
@@ -305,7 +290,7 @@ def _unproven(
     )
 
 
-def _concern(contents: Iterable[bytes], options: Options, vendor: bool = False) -> bool:
+def concern(contents: Iterable[bytes], options: Options, vendor: bool = False) -> bool:
     """Whether a project may have something to migrate; if not, not even the engine is imported."""
     return options.modernize or any(
         mentions_legacy(content) or may_concern(content, vendor) for content in contents
@@ -318,26 +303,20 @@ def _declared(declaring: Declaring, repository: str) -> Sequence[Found]:
 
 
 def _migrated(
-    contents: Mapping[Found, bytes],
-    repository: str,
-    migrate: Engine,
-    options: Options,
-    vendor: bool = False,
+    project: tuple[str, Mapping[Found, bytes]], migrate: Migrate, vendor: bool = False
 ) -> Results:
     """The results of the engine for a project, by file, with those for new files.
 
     Of the context, there are those for the files that change, or on which this tool fails.
     """
-    if not _concern(contents.values(), options, vendor):
-        return {}
+    repository, contents = project
     root = root_of(contents, repository)
     paths = {file: root.path(file.location) for file in contents}
-    run: Migrate = partial(migrate, options=options)
     sources = [
         Source(paths[file], content, file.path, not file.is_context)
         for file, content in contents.items()
     ]
-    migrated = migrated_with_copies(root, list(contents), sources, run, vendor)
+    migrated = migrated_with_copies(root, list(contents), sources, migrate, vendor)
     files = {path: file for file, path in paths.items()}
     # the results behind those of the sources are for new files
     for result in migrated[len(sources) :]:

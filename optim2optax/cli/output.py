@@ -28,12 +28,12 @@ def print_report(report: Report, output_format: str, *, code_on_stdout: bool) ->
 
 
 @contextlib.contextmanager
-def progress_line(*, quiet: bool = False) -> Iterator[Progress | None]:
+def progress_line() -> Iterator[Progress | None]:
     """On a terminal, a line on standard error with the progress of a run, which then disappears.
 
     Gives the function to call with the progress; None if there is no such line.
     """
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield None
         return
     line = _ProgressLine()

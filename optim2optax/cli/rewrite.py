@@ -160,7 +160,6 @@ Examples:
     show_default=True,
     help="Format of the report.",
 )
-@click.option("--quiet", is_flag=True, help="Print only what is left.")
 @click.option(
     "--verbose",
     is_flag=True,
@@ -186,7 +185,6 @@ def command(
     paths: Sequence[str],
     stdin_filename: str | None,
     verify: bool,
-    quiet: bool,
     verbose: bool,
     html: Path | None,
     markdown: Path | None,
@@ -229,12 +227,11 @@ def command(
         for traceback in results[0].tracebacks if verbose else ():
             click.echo(traceback, err=True)
     else:
-        results = _rewrite_paths(paths, settings, prove, quiet=quiet, verbose=verbose)
+        results = _rewrite_paths(paths, settings, prove, verbose=verbose)
     report = Report(
         results,
         preview=settings.preview,
         diff=settings.diff,
-        quiet=quiet,
         verbose=verbose,
         repositories={} if from_stdin else _repositories(results),
     )
@@ -266,8 +263,6 @@ def _check_usage(given: Mapping[str, Any], settings: Settings) -> None:
         if from_stdin and given[option]:
             name = option.replace("_", "-")
             raise click.UsageError(f"--{name} needs files, not standard input")
-    if given["quiet"] and given["verbose"]:
-        raise click.UsageError("--quiet and --verbose are opposites: give one of them")
 
 
 def _rewrite_paths(
@@ -275,12 +270,11 @@ def _rewrite_paths(
     settings: Settings,
     prove: Prove | None,
     *,
-    quiet: bool,
     verbose: bool,
 ) -> list[FileResult]:
     """Find files and rewrite them, and tell of that on standard error."""
     log = Log() if verbose else None
-    with progress_line(quiet=quiet) as progress:
+    with progress_line() as progress:
         found = find_files(paths, settings.exclude, log.left_out if log else None)
         told = log.timed(progress) if log else progress
         results = _rewrite_files(found, paths, settings, prove, told)

@@ -18,14 +18,13 @@ class Report:
     """The results of all scanned files.
 
     `preview` says that nothing was written: `rewritten` means that a site would be rewritten. For
-    people, `quiet` leaves out all but what is left, and `verbose` has every line of that. Of
-    several `repositories`, each has its own results.
+    people, `verbose` has every line of what is left. Of several `repositories`, each has its own
+    results.
     """
 
     results: Sequence[FileResult]
     preview: bool = False
     diff: bool = False
-    quiet: bool = False
     verbose: bool = False
     repositories: Mapping[str, Sequence[FileResult]] = field(default_factory=dict)
 

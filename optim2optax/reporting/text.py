@@ -36,8 +36,6 @@ def render(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     details = list(_details(report))
     yield from details
-    if report.quiet:
-        return
     if details:
         yield ""
     done = "would be rewritten" if report.preview else "rewritten"
@@ -54,8 +52,7 @@ def _details(report: Report) -> Iterator[str]:
     by_file: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries(report, told_elsewhere=REMOVED):
         path, _ = entry.sites[0]
-        if entry.reason.code != NOTE or not report.quiet:
-            by_file[path].append(entry)
+        by_file[path].append(entry)
     for result in report.results:
         yield from _file(result, by_file[result.path], is_short=not report.verbose)
 

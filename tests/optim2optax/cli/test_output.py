@@ -1,4 +1,4 @@
-"""What `optim2optax rewrite` prints at a terminal, in a pipe, and with `--quiet` and `--verbose`."""
+"""What `optim2optax rewrite` prints at a terminal, in a pipe, and with `--verbose`."""
 
 from __future__ import annotations
 
@@ -49,17 +49,6 @@ def test_colour_of_other_commands(
     assert (CODE.search(session.shown) is not None) == has_colour
 
 
-def test_quiet_prints_what_is_left(mixed: Path, run: Run) -> None:
-    lines = run("rewrite", "--quiet", ".").stdout.splitlines()
-    assert lines
-    assert all(line.startswith(("describe.py:", "    ")) for line in lines)
-
-
-def test_quiet_has_no_progress(mixed: Path) -> None:
-    session = at_terminal(mixed, "rewrite", "--quiet", "train.py")
-    assert (session.shown, session.exit_code) == ("", 0)
-
-
 def test_verbose(mixed: Path, run: Run) -> None:
     for folder in ("build", "old", "generated"):
         (mixed / folder).mkdir()
@@ -84,12 +73,6 @@ def test_verbose(mixed: Path, run: Run) -> None:
         times,
     )
     assert "Writing 0." in run("rewrite", "--verbose", "train.py").stderr
-
-
-def test_wrong_usage(mixed: Path, run: Run) -> None:
-    result = run("rewrite", "--quiet", "--verbose", ".")
-    assert result.exit_code == 2
-    assert "--quiet and --verbose are opposites" in result.stderr
 
 
 @pytest.mark.parametrize(

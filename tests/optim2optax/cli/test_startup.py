@@ -38,7 +38,6 @@ def imported(project: Path, *arguments: str) -> set[str]:
         ("--diff", "--partial"),
         ("--output-format", "json"),
         ("--markdown", "text.md", "--verbose"),
-        ("--quiet",),
     ],
 )
 def test_nothing_to_migrate(project: Path, arguments: tuple[str, ...]) -> None:
