@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +37,22 @@ from optim2optax.checkpoints.state_dict_places import (
 )
 
 State = TypeVar("State")
+
+
+class Successor(NamedTuple):
+    """What goes on from a legacy optimizer.
+
+    Attributes:
+      place: its place in the state.
+      keys: the key of each of its parts there: of a tuple, `opt_state` is at 1.
+      like: its fresh parts.
+      tx: their transformation, if it is known.
+    """
+
+    place: Path
+    keys: Mapping[str, str]
+    like: Mapping[str, Any]
+    tx: Any
 
 
 def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
@@ -110,8 +126,12 @@ class _Loading:
         for place, optimizer in self.optimizers.items():
             _refuse_other_steps(place, optimizer)
         fresh = serialization.to_state_dict(self.state)
-        self._carry_train_states()
-        self._carry_parts()
+        for one in successors(self.state, self.transformations, [*self.optimizers]):
+            source = self._source(one.place)
+            optimizer = self.optimizers.pop(source)
+            if source != one.place:
+                self._compare_steps((*one.place, "step"), optimizer)
+            self.values |= self._carried(one, optimizer)
         new = self._filled(fresh, ())
         # those that are carried over have been taken out
         left = [*self.optimizers]
@@ -123,32 +143,11 @@ class _Loading:
         _refuse_other_kinds(new, fresh, {*self.values})
         return serialization.from_state_dict(self.state, new)
 
-    def _carry_train_states(self) -> None:
-        for place, train_state in train_states(self.state):
-            source = self._source(place)
-            optimizer = self.optimizers.pop(source)
-            if source != place:
-                self._compare_steps((*place, "step"), optimizer)
-            like = parts_of(train_state)
-            self.values |= self._carried(place, optimizer, like, train_state.tx)
-
-    def _carry_parts(self) -> None:
-        for place in [*self.optimizers]:
-            keys = _keys_of_parts(self.state, place)
-            if keys:
-                like = parts_at(self.state, place)
-                optimizer = self.optimizers.pop(place)
-                tx = self.transformations.get(place)
-                found = self._carried(place, optimizer, like, tx)
-                # of a tuple, opt_state is at 1
-                for (*_, name), value in found.items():
-                    inner = *place, keys[name]
-                    self.values[inner] = value
-
     def _carried(
-        self, place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any
+        self, successor: Successor, old: Mapping[str, Tree]
     ) -> dict[Path, Any]:
         """The state dicts of what goes on from an optimizer, by their places."""
+        place, keys, like, tx = successor
         try:
             if self.params_only:
                 found = Carrying(old, like, params_only=True).carried()
@@ -161,7 +160,7 @@ class _Loading:
             raise kind(
                 f"at {quoted(place)}: {error}" if place else str(error)
             ) from None
-        return {(*place, name): value for name, value in found.items()}
+        return {(*place, keys[name]): value for name, value in found.items()}
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:
@@ -262,20 +261,26 @@ def _parts(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
         yield path, tree
 
 
-def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
-    """The train states in a state, with their places."""
+def successors(
+    state: Any, transformations: Mapping[Path, Any], places: Iterable[Path]
+) -> Iterator[Successor]:
+    """The train states in a state, and what stands instead of them at some other places."""
     found, _ = jax.tree_util.tree_flatten_with_path(
         state, is_leaf=lambda node: isinstance(node, TrainState)
     )
-    for keys, leaf in found:
-        if isinstance(leaf, TrainState):
-            yield tuple(key_of(key) for key in keys), leaf
-
-
-def parts_at(state: Any, place: Path) -> dict[str, Any]:
-    """What is at a place instead of a train state: parameters, a state of optax, perhaps a step."""
-    keys = _keys_of_parts(state, place)
-    return {name: child_at(state, (*place, key)) for name, key in keys.items()}
+    train_states = {
+        tuple(map(key_of, path)): leaf
+        for path, leaf in found
+        if isinstance(leaf, TrainState)
+    }
+    for place, one in train_states.items():
+        names = dict(zip(PARTS, PARTS, strict=True))
+        yield Successor(place, names, parts_of(one), one.tx)
+    for place in places:
+        keys = {} if place in train_states else _keys_of_parts(state, place)
+        if keys:
+            like = {name: child_at(state, (*place, key)) for name, key in keys.items()}
+            yield Successor(place, keys, like, transformations.get(place))
 
 
 def _keys_of_parts(state: Any, place: Path) -> dict[str, str]:

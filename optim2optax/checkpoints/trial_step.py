@@ -15,7 +15,7 @@ from flax import serialization
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import leaves_of
 from optim2optax.checkpoints.files import read
-from optim2optax.checkpoints.loading import parts_at, train_states
+from optim2optax.checkpoints.loading import Successor, successors
 from optim2optax.checkpoints.state_dict_places import Path, key_of, quoted
 from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.precision import precise
@@ -25,9 +25,6 @@ GATE = 1e-6
 
 Other optimizers differ by far more, and rounded constants by less.
 """
-
-Parts = tuple[Any, Any, Any]
-"""A transformation, parameters, and the state of optax."""
 
 
 def compare_steps(
@@ -44,30 +41,20 @@ def compare_steps(
     Raises:
       CheckpointError: if a parameter differs, or one side cannot take the step.
     """
-    parts = _parts(state, transformations)
+    # (params, opt_state, tx) without a train state
+    found = successors(state, transformations, transformations)
+    new = {one.place: one for one in found}
     try:
         with legacy_flax() as flax, precise():
             for place, optimizer in _optimizers(flax, source, before).items():
                 # TrainState(optimizer=…) of the program has become a train state itself
-                _compare(place, optimizer, parts.get(place) or parts[place[:-1]])
+                _compare(place, optimizer, new.get(place) or new[place[:-1]])
     except CheckpointError:
         raise
     except Exception as error:
         raise CheckpointError(
             f"a step before and after cannot be compared ({type(error).__name__}: {error})."
         ) from error
-
-
-def _parts(state: Any, transformations: Mapping[Path, Any]) -> dict[Path, Parts]:
-    """The transformation, params and state of each optimizer, by its place."""
-    found: dict[Path, Parts] = {}
-    for place, train_state in train_states(state):
-        found[place] = (train_state.tx, train_state.params, train_state.opt_state)
-    # (params, opt_state, tx) without a train state
-    for place, tx in transformations.items():
-        like = parts_at(state, place)
-        found[place] = (tx, like["params"], like["opt_state"])
-    return found
 
 
 def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
@@ -85,18 +72,17 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
     }
 
 
-def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
+def _compare(place: Path, optimizer: Any, successor: Successor) -> None:
     """Let both sides of one optimizer take a step in float64, and compare the params."""
-    tx, params, opt_state = parts
     optimizer = _wide(optimizer)
-    params = _wide(params)
-    opt_state = _wide(opt_state)
+    params = _wide(successor.like["params"])
+    opt_state = _wide(successor.like["opt_state"])
     grads = _gradients(serialization.to_state_dict(params))
     # each side has its own containers: one a FrozenDict, perhaps, and the other a dict
     old_grads = serialization.from_state_dict(optimizer.target, grads)
     old = optimizer.apply_gradient(old_grads).target
     new_grads = serialization.from_state_dict(params, grads)
-    updates, _ = tx.update(new_grads, opt_state, params)
+    updates, _ = successor.tx.update(new_grads, opt_state, params)
     new = optax.apply_updates(params, updates)
     start = dict(leaves_of(params))
     found = dict(leaves_of(new))
