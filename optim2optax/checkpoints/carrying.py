@@ -173,11 +173,9 @@ def _refuse_unknown_signs(opt_state: Any) -> None:
     A trace at the beginning of its chain accumulates gradients. One behind others may be behind the
     learning rate, and accumulate updates, which have the opposite sign.
     """
-    for path, node in nodes_of(opt_state):
-        if not is_trace(node) or not path:
-            continue
+    for path, node in nodes_of(opt_state, is_trace).items():
         # optax.chain(optax.trace(0.9), …) has its trace at "0"
-        if path[-1].isdigit() and path[-1] != "0":
+        if path and path[-1].isdigit() and path[-1] != "0":
             first = next(
                 (below for below, _ in leaves(serialization.to_state_dict(node))), ()
             )

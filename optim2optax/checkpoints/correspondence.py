@@ -6,7 +6,7 @@ parameter stands a path of the params, whatever these are called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -78,10 +78,10 @@ def is_trace(node: Any) -> bool:
     return _kind(node) == TRACE_STATE
 
 
-def nodes_of(opt_state: Any) -> list[tuple[Path, Any]]:
-    """The states of traces, and all leaves beside them, with their places."""
-    nodes, _ = jax.tree_util.tree_flatten_with_path(opt_state, is_leaf=is_trace)
-    return [(tuple(map(key_of, keys)), node) for keys, node in nodes]
+def nodes_of(tree: Any, is_wanted: Callable[[Any], bool]) -> dict[Path, Any]:
+    """The nodes of one kind in a tree, with their places."""
+    nodes, _ = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_wanted)
+    return {tuple(map(key_of, keys)): node for keys, node in nodes if is_wanted(node)}
 
 
 def _kind(node: Any) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple, TypeVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import serialization
@@ -21,7 +20,7 @@ from optim2optax.checkpoints.carrying import (
     parts_of,
 )
 from optim2optax.checkpoints.contents import has_groups, is_legacy
-from optim2optax.checkpoints.correspondence import STEP
+from optim2optax.checkpoints.correspondence import STEP, nodes_of
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree
@@ -31,7 +30,6 @@ from optim2optax.checkpoints.state_dict_places import (
     Path,
     at,
     child_at,
-    key_of,
     leaves,
     quoted,
 )
@@ -265,14 +263,7 @@ def successors(
     state: Any, transformations: Mapping[Path, Any], places: Iterable[Path]
 ) -> Iterator[Successor]:
     """The train states in a state, and what stands instead of them at some other places."""
-    found, _ = jax.tree_util.tree_flatten_with_path(
-        state, is_leaf=lambda node: isinstance(node, TrainState)
-    )
-    train_states = {
-        tuple(map(key_of, path)): leaf
-        for path, leaf in found
-        if isinstance(leaf, TrainState)
-    }
+    train_states = nodes_of(state, lambda node: isinstance(node, TrainState))
     for place, one in train_states.items():
         names = dict(zip(PARTS, PARTS, strict=True))
         yield Successor(place, names, parts_of(one), one.tx)

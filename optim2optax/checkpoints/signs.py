@@ -33,7 +33,7 @@ def descending(tx: Any, params: Any, opt_state: Any) -> set[Path]:
     Raises:
       CheckpointError: if neither shows it, or the transformation fails.
     """
-    wanted = [path for path, node in nodes_of(opt_state) if is_trace(node)]
+    wanted = [*nodes_of(opt_state, is_trace)]
     if not wanted:
         return set()
     try:
@@ -82,27 +82,25 @@ def _signs(tx: Any, params: Any, size: Callable[[int], int]) -> dict[Path, int]:
     begun = _begun(tx.init(ones))
     _, stepped = tx.update(ones, begun, ones)
     signs: dict[Path, int] = {}
-    for path, node in nodes_of(stepped):
-        if is_trace(node):
-            # all gradients are 1, so that a trace of gradients grows
-            by_effect = _sign(_effect(tx, ones, begun, path))
-            signs[path] = by_effect or -_sign(node)
+    for path, node in nodes_of(stepped, is_trace).items():
+        # all gradients are 1, so that a trace of gradients grows
+        by_effect = _sign(_effect(tx, ones, begun, path))
+        signs[path] = by_effect or -_sign(node)
     return signs
 
 
 def _effect(tx: Any, ones: Any, begun: Any, changing: Path) -> Any:
     """The change of the updates with a trace, which is a directional derivative."""
-    nodes = nodes_of(begun)
-    structure = jax.tree_util.tree_structure(begun, is_leaf=is_trace)
 
     def updates_with(trace: Any) -> Any:
-        changed = [trace if path == changing else node for path, node in nodes]
-        updates, _ = tx.update(
-            ones, jax.tree_util.tree_unflatten(structure, changed), ones
-        )
+        def changed(keys: tuple[Any, ...], node: Any) -> Any:
+            return trace if tuple(map(key_of, keys)) == changing else node
+
+        state = jax.tree_util.tree_map_with_path(changed, begun, is_leaf=is_trace)
+        updates, _ = tx.update(ones, state, ones)
         return updates
 
-    trace = dict(nodes)[changing]
+    trace = nodes_of(begun, is_trace)[changing]
     direction = jax.tree_util.tree_map(np.ones_like, trace)
     _, effect = jax.jvp(updates_with, (trace,), (direction,))
     return effect

@@ -13,10 +13,10 @@ import optax
 from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.correspondence import leaves_of
+from optim2optax.checkpoints.correspondence import leaves_of, nodes_of
 from optim2optax.checkpoints.files import read
 from optim2optax.checkpoints.loading import Successor, successors
-from optim2optax.checkpoints.state_dict_places import Path, key_of, quoted
+from optim2optax.checkpoints.state_dict_places import Path, quoted
 from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.precision import precise
 
@@ -62,14 +62,7 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
     file, _, function = before.rpartition(":")
     fresh = getattr(load_module(FilePath(file), "before", legacy=True), function)()
     state = serialization.from_state_dict(fresh, read(source))
-
-    def is_optimizer(node: Any) -> bool:
-        return isinstance(node, flax.optim.Optimizer)
-
-    nodes, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=is_optimizer)
-    return {
-        tuple(map(key_of, keys)): node for keys, node in nodes if is_optimizer(node)
-    }
+    return nodes_of(state, lambda node: isinstance(node, flax.optim.Optimizer))
 
 
 def _compare(place: Path, optimizer: Any, successor: Successor) -> None:
