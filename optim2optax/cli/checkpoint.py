@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import click
 
+from optim2optax.cli.output import TEXT_OR_JSON
 from optim2optax.wording import command_to_install, printable
 
 Format = Literal["msgpack", "orbax"]
@@ -51,12 +52,7 @@ def command() -> None:
     type=PathOrAddress(path_type=Path),
     metavar="PATH...",
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-)
+@TEXT_OR_JSON
 @click.option(
     "--diff",
     is_flag=True,

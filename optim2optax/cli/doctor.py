@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from codemods.model import Source
 from codemods.vocabulary import PACKAGE
-from optim2optax.cli.output import progress_line
+from optim2optax.cli.output import EXCLUDE, TEXT_OR_JSON, progress_line
 from optim2optax.dependencies import installs
 from optim2optax.doctor.dependents import dependents
 from optim2optax.doctor.module_imports import ImportFailure, import_each
@@ -66,18 +66,8 @@ Examples:
     is_flag=True,
     help="Also import each module, which runs it, and report the first that fails.",
 )
-@click.option(
-    "--exclude",
-    multiple=True,
-    metavar="PATTERN",
-    help="Skip these paths (.gitignore syntax).",
-)
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-)
+@EXCLUDE
+@TEXT_OR_JSON
 @click.pass_context
 def command(
     context: click.Context,

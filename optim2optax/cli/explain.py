@@ -69,9 +69,7 @@ def command(name: str) -> None:
 def wrapped(text: str) -> str:
     """A text whose paragraphs fit the terminal."""
     width = min(WIDTH, shutil.get_terminal_size().columns)
-    return "\n\n".join(
-        textwrap.fill(paragraph, width) for paragraph in text.split("\n\n")
-    )
+    return click.wrap_text(text, width, preserve_paragraphs=True)
 
 
 def _print_rule(rule: Rule) -> None:

@@ -1,4 +1,4 @@
-"""The output of a command: which stream, and whether in colour."""
+"""The output of a command, and options that several commands have."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ from optim2optax.reporting.diff import unified_diff
 WIDTH = 30
 INTERVAL = 0.1
 """The least number of seconds between two numbers in the line of progress."""
+
+TEXT_OR_JSON = click.option(
+    "--output-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+)
+EXCLUDE = click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Skip these paths (.gitignore syntax).",
+)
 
 
 def print_report(report: Report, output_format: str, *, code_on_stdout: bool) -> None:

@@ -17,7 +17,7 @@ from codemods.model import EmittedOptimizer, FileResult, Form, Progress, Style
 from codemods.sources.parsing import uncollected
 from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
-from optim2optax.cli.output import print_report, progress_line
+from optim2optax.cli.output import EXCLUDE, print_report, progress_line
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.cli.verbose import Log
 from optim2optax.dependencies import declares
@@ -147,12 +147,7 @@ Examples:
     metavar="PATH",
     help="Write a text for a pull request: what changed, what stays, what is proven.",
 )
-@click.option(
-    "--exclude",
-    multiple=True,
-    metavar="PATTERN",
-    help="Skip these paths (.gitignore syntax).",
-)
+@EXCLUDE
 @click.option(
     "--output-format",
     type=click.Choice(FORMATS),

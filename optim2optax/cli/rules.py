@@ -6,6 +6,8 @@ import json
 
 import click
 
+from optim2optax.cli.output import TEXT_OR_JSON
+
 FIELDS = ("code", "summary", "explanation", "before", "after")
 """The fields of a rule in JSON, in this order."""
 
@@ -17,12 +19,7 @@ Examples:
 
 
 @click.command(name="rules", short_help="List all rules.", epilog=EXAMPLES)
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-)
+@TEXT_OR_JSON
 def command(output_format: str) -> None:
     """List all rules: what each rewrites or, for FO9, why a site stays."""
     from codemods.rules import catalogue

@@ -12,7 +12,7 @@ from optim2optax.project import Found, Root
 from optim2optax.vendoring.content import Content, is_vendored
 from optim2optax.vendoring.nn import NN_CONTENT
 from optim2optax.vendoring.optim import OPTIM_CONTENT
-from optim2optax.vendoring.recognising import copies_among, copies_near, packages_around
+from optim2optax.vendoring.recognising import copies_near, packages_around
 
 Migrate = Callable[[Sequence[Source]], list[FileResult]]
 
@@ -62,10 +62,7 @@ def _migrated_with_copy(
     sources: Sequence[Source],
 ) -> list[FileResult]:
     """Migrate a project as if it had no copy of one package."""
-    # a copy may be among the files of the run, or elsewhere in the project
-    written = [source for source in sources if source.writable]
-    existing = copies_among(written, content)
-    existing |= copies_near(root, _folders(root, sources, content), content)
+    existing = copies_near(root, _folders(root, sources, content), content)
     if not existing and not vendor:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies

@@ -6,21 +6,10 @@ import contextlib
 import os
 from collections.abc import Collection, Iterable
 
-from codemods.model import Source
 from optim2optax.project import Found, Root, upwards
 from optim2optax.vendoring.content import Content
 
 INIT = "__init__.py"
-
-
-def copies_among(sources: Iterable[Source], content: Content) -> set[str]:
-    """The paths of the copies among some files."""
-    folders: set[str] = set()
-    for source in sources:
-        folder, _, name = source.path.rpartition("/")
-        if folder and name == INIT and content.origin_of(source.content) == INIT:
-            folders.add(folder)
-    return folders
 
 
 def copies_near(root: Root, folders: Collection[str], content: Content) -> set[str]:
