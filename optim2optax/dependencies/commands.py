@@ -20,6 +20,6 @@ def read(text: str, path: str) -> Declarations:
     if PurePosixPath(path).name in LISTS:
         found = [*requirements(text)]
     else:
-        sections = (section for section, _ in installs(text, 0, len(text)))
+        sections = installs(text, 0, len(text))
         found = [one for section in sections for one in section.declared]
     return Declarations(told=tuple(found), is_whole=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from codemods.rules.dependencies import DIRECT, NOT_READ
@@ -72,6 +73,10 @@ Insert = Callable[[DeclaredRequirement, str, str], TextEdit | None]
 """Adds a requirement of a name, and of a version if any, behind another one; None if it cannot."""
 
 
+Read = DeclaredRequirement | Finding
+"""A requirement, or the finding that it is not understood."""
+
+
 @dataclass(frozen=True)
 class Section:
     """Requirements that are installed together.
@@ -79,9 +84,14 @@ class Section:
     Other sections of a file need not repeat the requirements of its `base`.
     """
 
-    declared: tuple[DeclaredRequirement, ...]
+    read: tuple[Read, ...]
     insert: Insert | None = None
     base: bool = False
+
+    @property
+    def declared(self) -> list[DeclaredRequirement]:
+        """The requirements that are understood."""
+        return [one for one in self.read if isinstance(one, DeclaredRequirement)]
 
     def has(self, name: str) -> bool:
         """Whether it has a requirement of a name."""
@@ -94,7 +104,7 @@ class Declarations:
 
     Attributes:
       sections: its requirements.
-      problems: the findings of reading it.
+      others: the findings beside them of reading it.
       includes: the paths of the files that it includes.
       written: turns a text into how it is written in the file.
       told: the requirements of a file that is not edited.
@@ -103,12 +113,18 @@ class Declarations:
     """
 
     sections: tuple[Section, ...] = ()
-    problems: tuple[Finding, ...] = ()
+    others: tuple[Finding, ...] = ()
     includes: tuple[str, ...] = ()
     written: Callable[[str], str] = str
     told: tuple[DeclaredRequirement, ...] = ()
     command: str = ""
     is_whole: bool = True
+
+    @property
+    def problems(self) -> list[Finding]:
+        """The findings of reading it."""
+        read = chain(self.others, *(section.read for section in self.sections))
+        return [one for one in read if isinstance(one, Finding)]
 
 
 class FormatError(ValueError):

@@ -46,7 +46,7 @@ def read_source(source: Source) -> DeclaringFile:
     except UndecodableError as error:
         # any bytes are text in Latin-1, so that the problem can be reported with a place
         text, encoding, mark = source.content.decode("latin-1"), "latin-1", b""
-        declares = Declarations(problems=(not_read((0, 0), f"{error}."),))
+        declares = Declarations(others=(not_read((0, 0), f"{error}."),))
         return DeclaringFile(source, text, encoding, mark, declares)
     try:
         declares = parse(text, source.path)
@@ -54,7 +54,7 @@ def read_source(source: Source) -> DeclaringFile:
         starts = _line_starts(text)[error.line - 1 :]
         # a parser may name a line behind the last
         start = starts[0] if starts else 0
-        declares = Declarations(problems=(not_read((start, start), f"{error}."),))
+        declares = Declarations(others=(not_read((start, start), f"{error}."),))
     return DeclaringFile(source, text, encoding, mark, declares)
 
 

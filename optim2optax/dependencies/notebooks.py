@@ -12,7 +12,7 @@ from optim2optax.dependencies.declared import (
     DeclaredRequirement,
     Finding,
     FormatError,
-    Insert,
+    Read,
     Section,
     Span,
     TextEdit,
@@ -34,17 +34,11 @@ def read(text: str, path: str) -> Declarations:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"cannot be read as a notebook: {error}", 1) from error
     sections: list[Section] = []
-    problems: list[Finding] = []
     for lines in sources:
         cell = _Cell(text, lines)
         for start, end in _commands(cell.source):
-            for section, unread in installs(cell.source, start, end):
-                sections.append(cell.placed(section))
-                problems += [
-                    replace(problem, span=cell.place(problem.span))
-                    for problem in unread
-                ]
-    return Declarations(tuple(sections), tuple(problems), written=_written)
+            sections += map(cell.placed, installs(cell.source, start, end))
+    return Declarations(tuple(sections), written=_written)
 
 
 def _commands(source: str) -> list[Span]:
@@ -78,14 +72,23 @@ class _Cell:
 
     def placed(self, section: Section) -> Section:
         """A section of the source, with the places in the file."""
-        places = {self._placed(declared): declared for declared in section.declared}
+        places = {self._placed(one): one for one in section.read}
         insert = section.insert
         assert insert is not None
-        return replace(
-            section, declared=tuple(places), insert=self._inserting(insert, places)
-        )
 
-    def _placed(self, declared: DeclaredRequirement) -> DeclaredRequirement:
+        def inserted(
+            anchor: DeclaredRequirement, name: str, version: str
+        ) -> TextEdit | None:
+            own = places[anchor]
+            assert isinstance(own, DeclaredRequirement)
+            edit = insert(own, name, version)
+            return edit and TextEdit(*self.place((edit.start, edit.end)), edit.text)
+
+        return replace(section, read=tuple(places), insert=inserted)
+
+    def _placed(self, declared: Read) -> Read:
+        if isinstance(declared, Finding):
+            return replace(declared, span=self.place(declared.span))
         extras = declared.extras
         if extras:
             written, span = extras
@@ -96,17 +99,6 @@ class _Cell:
             version=self.place(declared.version),
             extras=extras,
         )
-
-    def _inserting(
-        self, insert: Insert, places: dict[DeclaredRequirement, DeclaredRequirement]
-    ) -> Insert:
-        def inserted(
-            anchor: DeclaredRequirement, name: str, version: str
-        ) -> TextEdit | None:
-            edit = insert(places[anchor], name, version)
-            return edit and TextEdit(*self.place((edit.start, edit.end)), edit.text)
-
-        return inserted
 
 
 def _read(letter: re.Match[str]) -> str:

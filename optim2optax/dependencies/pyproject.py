@@ -17,6 +17,7 @@ from optim2optax.dependencies.declared import (
     DeclaredRequirement,
     Finding,
     FormatError,
+    Read,
     Section,
     Span,
     TextEdit,
@@ -62,7 +63,7 @@ def read(text: str, path: str) -> Declarations:
     for value in _strings(text):
         by_section[_section(value.path)].append(value)
     sections: list[Section] = []
-    problems: list[Finding] = []
+    others: list[Finding] = []
     for name, values in by_section.items():
         if name == PYTHON:
             [python] = values
@@ -74,17 +75,14 @@ def read(text: str, path: str) -> Declarations:
             # jax = { git = "…", tag = "…" } has several strings
             places = {str(value.path[3]): value.span for value in values}
             known = (name for name in places if ABOUT.fullmatch(name))
-            problems += [direct(places[name], name) for name in known]
+            others += [direct(places[name], name) for name in known]
         else:
             is_table = name[0] == "tool"
-            read = _of_table(text, name, values) if is_table else _of_list(text, values)
-            found = [*read]
-            problems += (one for one in found if isinstance(one, Finding))
-            declared = (one for one in found if isinstance(one, DeclaredRequirement))
+            found = _of_table(name, values) if is_table else _of_list(text, values)
             spans = [value.span for value in values]
             insert = _into_table(text) if is_table else into_list(text, spans)
-            sections.append(Section(tuple(declared), insert, base=name in BASES))
-    return Declarations(tuple(sections), tuple(problems))
+            sections.append(Section(tuple(found), insert, base=name in BASES))
+    return Declarations(tuple(sections), tuple(others))
 
 
 def _section(keys: Path) -> Path:
@@ -114,18 +112,14 @@ def _section(keys: Path) -> Path:
     return ()
 
 
-def _of_list(
-    text: str, values: Sequence[TomlString]
-) -> Iterator[DeclaredRequirement | Finding]:
+def _of_list(text: str, values: Sequence[TomlString]) -> Iterator[Read]:
     for value in values:
         found = read_requirement(text[slice(*value.inner)], value.inner[0], quotes=1)
         if found is not None:
             yield found
 
 
-def _of_table(
-    text: str, table: Path, values: Sequence[TomlString]
-) -> Iterator[DeclaredRequirement | Finding]:
+def _of_table(table: Path, values: Sequence[TomlString]) -> Iterator[Read]:
     for value in values:
         name = canonicalize_name(str(value.path[len(table)]))
         keys = value.path[len(table) + 1 :]

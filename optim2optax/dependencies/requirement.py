@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from optim2optax.dependencies.declared import (
     DeclaredRequirement,
-    Finding,
+    Read,
     Span,
     direct,
     not_read,
@@ -33,9 +33,7 @@ LONGEST = 1_000
 """No requirement is longer. A longer text was not written by a person."""
 
 
-def read_requirement(
-    text: str, start: int, quotes: int = 0
-) -> DeclaredRequirement | Finding | None:
+def read_requirement(text: str, start: int, quotes: int = 0) -> Read | None:
     """A requirement in a file.
 
     Args:

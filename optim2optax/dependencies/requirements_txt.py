@@ -11,6 +11,7 @@ from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
     Finding,
+    Read,
     Section,
     TextEdit,
     direct,
@@ -28,10 +29,8 @@ CONSTRAINTS = re.compile(r"(?:^|[_.-])constraints?(?=[_.-])")
 
 def read(text: str, path: str) -> Declarations:
     """What a file of requirements declares. Nothing can be added to constraints."""
-    declared: list[DeclaredRequirement] = []
-    problems: list[Finding] = []
     includes: list[str] = []
-    ends: dict[DeclaredRequirement, int] = {}
+    ends: dict[Read, int] = {}
     for start, line in _lines(text):
         included = INCLUDED.match(line.strip())
         if included:  # -r base.txt
@@ -39,10 +38,7 @@ def read(text: str, path: str) -> Declarations:
             includes.append(posixpath.normpath(beside))
             continue
         found = _requirement(line, start)
-        if isinstance(found, Finding):
-            problems.append(found)
-        elif found is not None:
-            declared.append(found)
+        if found is not None:
             ends[found] = start + len(line)
 
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
@@ -50,8 +46,8 @@ def read(text: str, path: str) -> Declarations:
         return line_behind(text, ends[anchor], f"{indent}{name}{version}")
 
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
-    section = Section(tuple(declared), None if are_constraints else insert)
-    return Declarations((section,), tuple(problems), tuple(includes))
+    section = Section(tuple(ends), None if are_constraints else insert)
+    return Declarations((section,), includes=tuple(includes))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -65,7 +61,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield found.start(), line
 
 
-def _requirement(line: str, start: int) -> DeclaredRequirement | Finding | None:
+def _requirement(line: str, start: int) -> Read | None:
     """The requirement in a line that begins at `start`."""
     # as long as before, so that all places stay right
     body = line.replace("\\\r\n", "   ").replace("\\\n", "  ")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
-    Finding,
+    Read,
     Section,
     TextEdit,
     not_read,
@@ -29,11 +29,10 @@ INDENT = "    "
 def read(text: str, path: str) -> Declarations:
     """What a setup.cfg declares."""
     del path
-    declared: dict[tuple[str, str], list[DeclaredRequirement]] = {}
-    problems: list[Finding] = []
+    read: dict[tuple[str, str], list[Read]] = {}
     for section, key, start, value in _values(text):
         span = (start, start + len(value))
-        one: DeclaredRequirement | Finding | None = None
+        one: Read | None = None
         if (section, key) == ("options", "python_requires"):
             one = DeclaredRequirement("python", span, span, value)
         elif section == "options.extras_require" or (
@@ -43,10 +42,8 @@ def read(text: str, path: str) -> Declarations:
             # install_requires = flax; jax
             if SEVERAL.search(value) and ABOUT.search(value):
                 one = not_read(span, "Several stand in one line.")
-        if isinstance(one, Finding):
-            problems.append(one)
-        elif one is not None:
-            declared.setdefault((section, key), []).append(one)
+        if one is not None:
+            read.setdefault((section, key), []).append(one)
 
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
@@ -56,9 +53,9 @@ def read(text: str, path: str) -> Declarations:
 
     sections = [
         Section(tuple(found), insert, base=key == LISTS[0])
-        for (_, key), found in declared.items()
+        for (_, key), found in read.items()
     ]
-    return Declarations(tuple(sections), tuple(problems))
+    return Declarations(tuple(sections))
 
 
 def _values(text: str) -> Iterator[tuple[str, str, int, str]]:

@@ -13,6 +13,7 @@ from optim2optax.dependencies.declared import (
     DeclaredRequirement,
     Finding,
     FormatError,
+    Read,
     Section,
     Span,
     not_read,
@@ -36,7 +37,7 @@ def read(text: str, path: str) -> Declarations:
     columns = Columns(text)
     assigned = _assigned(module)
     sections: dict[ast.expr, Section] = {}
-    problems: list[Finding] = []
+    others: list[Finding] = []
     seen: set[ast.AST] = set()
     for keyword in _keywords(module):
         if keyword.arg == PYTHON:
@@ -52,8 +53,7 @@ def read(text: str, path: str) -> Declarations:
             # two arguments may share a list: tests_require=requires
             if node not in sections:
                 is_base = keyword.arg == LISTS[0]
-                sections[node], unread = _section(text, node, columns, is_base)
-                problems += unread
+                sections[node] = _section(text, node, columns, is_base)
             for element in node.elts:
                 seen.update(ast.walk(element))
     for other in ast.walk(module):
@@ -62,8 +62,8 @@ def read(text: str, path: str) -> Declarations:
             continue
         if PINNED.fullmatch(str(other.value).strip()):
             why = "It is not in a list of `setup` that is written out."
-            problems.append(not_read(_span(other, columns), why))
-    return Declarations(tuple(sections.values()), tuple(problems))
+            others.append(not_read(_span(other, columns), why))
+    return Declarations(tuple(sections.values()), tuple(others))
 
 
 def _parsed(text: str) -> ast.Module:
@@ -151,27 +151,21 @@ def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
         yield from _parts(node.right, assigned)
 
 
-def _section(
-    text: str, node: List, columns: Columns, base: bool
-) -> tuple[Section, list[Finding]]:
-    """The requirements of a literal list, and the problems in it."""
-    declared: list[DeclaredRequirement] = []
-    problems: list[Finding] = []
+def _section(text: str, node: List, columns: Columns, base: bool) -> Section:
+    """The requirements of a literal list."""
+    read: list[Read] = []
     for element in node.elts:
         span = _string(text, element, columns)
         if span is None:
             # f"jax=={VERSION}"
             whole = _span(element, columns)
             if PINNED.search(text[slice(*whole)]):
-                problems.append(
-                    not_read(whole, "This requirement is not written out in one piece.")
-                )
+                why = "This requirement is not written out in one piece."
+                read.append(not_read(whole, why))
             continue
         start, end = span
         found = read_requirement(text[start + 1 : end - 1], start + 1, quotes=1)
-        if isinstance(found, Finding):
-            problems.append(found)
-        elif found is not None:
-            declared.append(found)
+        if found is not None:
+            read.append(found)
     insert = into_list(text, [_span(element, columns) for element in node.elts])
-    return Section(tuple(declared), insert, base), problems
+    return Section(tuple(read), insert, base)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from optim2optax.dependencies.declared import (
     DeclaredRequirement,
-    Finding,
     Insert,
+    Read,
     Section,
     Span,
     TextEdit,
@@ -40,17 +40,14 @@ class ShellWord(NamedTuple):
     gap: str
 
 
-def installs(
-    text: str, start: int, end: int
-) -> Iterator[tuple[Section, list[Finding]]]:
-    """The requirements of each `pip install` between two places of a text, and the problems."""
+def installs(text: str, start: int, end: int) -> Iterator[Section]:
+    """The requirements of each `pip install` between two places of a text."""
     for found in INSTALL.finditer(text, start, end):
         line_start = max(text.rfind("\n", 0, found.start()), start - 1) + 1
         if "#" in text[line_start : found.start()]:  # a comment
             continue
         words = [*_words(text, found.end(), end)]
-        declared: dict[DeclaredRequirement, ShellWord] = {}
-        problems: list[Finding] = []
+        read: dict[Read, ShellWord] = {}
         previous = ""
         for word in words:
             option, previous = previous, word.text
@@ -58,11 +55,9 @@ def installs(
             if option in WITH_ARGUMENT or word.text.startswith("-"):
                 continue
             requirement = _requirement(word)
-            if isinstance(requirement, DeclaredRequirement):
-                declared[requirement] = word
-            elif requirement is not None:
-                problems.append(requirement)
-        yield Section(tuple(declared), _insert(declared), base=True), problems
+            if requirement is not None:
+                read[requirement] = word
+        yield Section(tuple(read), _insert(read), base=True)
 
 
 def _words(text: str, index: int, end: int) -> Iterator[ShellWord]:
@@ -83,7 +78,7 @@ def _words(text: str, index: int, end: int) -> Iterator[ShellWord]:
         index = redirection.end() if redirection else index
 
 
-def _requirement(word: ShellWord) -> DeclaredRequirement | Finding | None:
+def _requirement(word: ShellWord) -> Read | None:
     quotes = 1 if QUOTED.fullmatch(word.text) else 0
     start, end = word.span
     inner = word.text[quotes : len(word.text) - quotes]
@@ -98,7 +93,7 @@ def _requirement(word: ShellWord) -> DeclaredRequirement | Finding | None:
     return replace(found, span=(start, end), bare=not quotes)
 
 
-def _insert(words: dict[DeclaredRequirement, ShellWord]) -> Insert:
+def _insert(words: Mapping[Read, ShellWord]) -> Insert:
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         """One more word, with the whitespace that is before the other one."""
         word = words[anchor]
