@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import jinja2
 
 from codemods.model import EmittedOptimizer
 from optim2optax.reporting.causes import NOTE, Entry, entries, escapes
@@ -17,22 +20,6 @@ if TYPE_CHECKING:
 
 Proofs = Mapping[EmittedOptimizer, "Case"]
 
-CHECKPOINTS = """\
-The new state has other keys, so that checkpoints of the old code have to be converted once:
-
-```
-optim2optax checkpoint convert OLD NEW --state MODULE:FUNCTION
-```
-
-`FUNCTION` takes no arguments, and returns the state that the new program begins with."""
-
-NO_PROOF = """\
-Not tried yet. This runs the old code and the new side by side, with the same gradients:
-
-```
-optim2optax parity --before REVISION .
-```"""
-
 
 def render_pull_request(report: Report, proofs: Proofs) -> str:
     """The description of a change, in Markdown.
@@ -41,43 +28,26 @@ def render_pull_request(report: Report, proofs: Proofs) -> str:
       report: the results.
       proofs: the cases of parity, by the optimizers that were proven; none without `--verify`.
     """
-    return "\n".join(_lines(report, proofs)) + "\n"
-
-
-def _lines(report: Report, proofs: Proofs) -> Iterator[str]:
-    yield "## Move from flax.optim to optax"
-    yield ""
-    yield _verdict(report)
-    optimizers = [
-        (result.path, emitted)
-        for result in report.results
-        for emitted in result.optimizers
-    ]
-    if optimizers:
-        yield from _title("Optimizers")
-        yield from _table(
-            ("", "Before", "After"),
-            [
-                (
-                    f"{path}:{one.line}",
-                    _code(one.legacy_expression),
-                    _code(one.optax_expression),
-                )
-                for path, one in optimizers
-            ],
-        )
-    if len(report.repositories) > 1:
-        yield from _title("Repositories")
-        yield from _table(*repository_rows(report.repositories))
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"counted": counted, "places": _places}
     found = [*entries(report, told_elsewhere="")]
-    yield from _listed("What stays", [one for one in found if one.reason.code != NOTE])
     notes = [one for one in found if one.reason.code == NOTE]
-    yield from _listed("To look at", [*escapes(report), *notes])
-    if optimizers:
-        yield from _title("Proof")
-        yield from _proof(optimizers, proofs)
-        yield from _title("Checkpoints")
-        yield CHECKPOINTS
+    return environment.get_template("pull_request.md.j2").render(
+        report=report,
+        verdict=_verdict(report),
+        optimizers=[*_optimizers(report)],
+        repositories=repository_rows(report.repositories),
+        left=[one for one in found if one.reason.code != NOTE],
+        to_look_at=[*escapes(report), *notes],
+        is_tried=bool(proofs),
+        proofs=[*_proofs(report, proofs)],
+    )
 
 
 def _verdict(report: Report) -> str:
@@ -87,21 +57,14 @@ def _verdict(report: Report) -> str:
     sites = counted(summary["sites"], "place")
     done = f"{sites} rewritten" if not left else f"{left:,} of {sites} stay"
     files = counted(summary["files_changed"], "file")
-    return (
-        "Flax removed `flax.optim` in 2022; this moves its optimizers to optax. "
-        f"{done}, {files} changed, +{added:,} −{removed:,} lines."
-    )
+    return f"{done}, {files} changed, +{added:,} −{removed:,} lines."
 
 
-def _title(text: str) -> Iterator[str]:
-    yield from ("", f"### {text}", "")
-
-
-def _table(title: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(title)} |"
-    yield f"|{'---|' * len(title)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
+def _optimizers(report: Report) -> Iterator[tuple[str, str, str]]:
+    for result in report.results:
+        for one in result.optimizers:
+            before, after = _code(one.legacy_expression), _code(one.optax_expression)
+            yield f"{result.path}:{one.line}", before, after
 
 
 def _code(text: str) -> str:
@@ -110,32 +73,16 @@ def _code(text: str) -> str:
     return f"`` {line} ``" if "`" in line else f"`{line}`"
 
 
-def _listed(title: str, found: Sequence[Entry]) -> Iterator[str]:
-    """A point for each reason, with its places."""
-    if found:
-        yield from _title(title)
-    for entry in found:
-        places = [f"{path}:{site.line}" for path, site in entry.sites]
-        code = "" if entry.reason.code == NOTE else f"{entry.reason.code} "
-        yield f"- {code}{', '.join(dict.fromkeys(places))}: {entry.reason.message}"
-        if entry.reason.remedy:
-            yield f"  *What to do:* {entry.reason.remedy}"
-        if entry.waiting:
-            yield f"  {counted(len(entry.waiting), 'other use')} wait for this."
+def _places(entry: Entry) -> str:
+    places = (f"{path}:{site.line}" for path, site in entry.sites)
+    return ", ".join(dict.fromkeys(places))
 
 
-def _proof(
-    optimizers: Sequence[tuple[str, EmittedOptimizer]], proofs: Proofs
-) -> Iterator[str]:
-    if not proofs:
-        yield NO_PROOF
-        return
-    rows: list[Sequence[str]] = []
-    for path, one in optimizers:
-        case = proofs.get(one)
-        if case is None or case.comparison is None:
-            continue
-        verdict = case.outcome.words
-        figures = (str(case.comparison.steps), f"{case.comparison.error:.1e}")
-        rows.append((f"{path}:{one.line} {markdown_cell(one.name)}", verdict, *figures))
-    yield from _table(("Optimizer", "Verdict", "Steps", "Error over movement"), rows)
+def _proofs(report: Report, proofs: Proofs) -> Iterator[tuple[str, str, int, str]]:
+    for result in report.results:
+        for one in result.optimizers:
+            case = proofs.get(one)
+            if case is not None and case.comparison is not None:
+                place = f"{result.path}:{one.line} {markdown_cell(one.name)}"
+                error = f"{case.comparison.error:.1e}"
+                yield place, case.outcome.words, case.comparison.steps, error
