@@ -50,8 +50,8 @@ class FoundState:
 class Contents:
     """All that a checkpoint contains: optimizers and train states, and the leaves beside them."""
 
-    found: tuple[FoundState, ...]
-    others: tuple[StoredLeaf, ...]
+    found: tuple[FoundState, ...] = ()
+    others: tuple[StoredLeaf, ...] = ()
 
 
 def contents(tree: Tree) -> Contents:

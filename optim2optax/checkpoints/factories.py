@@ -78,13 +78,10 @@ def made_by(factory: str) -> Callable[[], Any]:
         raise CheckpointError(
             f"{name} fails when it is imported, with {type(error).__name__}: {error}.{hint}"
         ) from error
-    # train.py beside an installed package `train`, which was imported first
-    if FilePath(f"{name}.py").exists() and _is_installed(module):
-        raise CheckpointError(
-            f"{name} is the name of another module, {_file_of(module)}: give {name}.py another one."
-        )
     if not callable(getattr(module, function, None)):
-        raise CheckpointError(f"the module {name} has no function {function}.")
+        # train.py beside an installed package `train`, which was imported first
+        file = getattr(module, "__file__", None) or "which is built in"
+        raise CheckpointError(f"the module {name}, {file}, has no function {function}.")
     found: Callable[[], Any] = getattr(module, function)
     needed = _required(found)
     if needed:
@@ -142,14 +139,3 @@ def error_text(error: BaseException) -> str:
     """An error in one line."""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}"
-
-
-def _is_installed(module: Any) -> bool:
-    """Whether a module is from the standard library or an installed package."""
-    if module.__name__ in sys.stdlib_module_names:
-        return True
-    return "site-packages" in FilePath(_file_of(module)).parts
-
-
-def _file_of(module: Any) -> str:
-    return getattr(module, "__file__", None) or "which is built in"

@@ -124,48 +124,34 @@ class _Reader:
         """
         if not depth:
             raise BadContentError("nested too deeply")
-        code = self._number("B")
-        if code in CONSTANTS:
-            return CONSTANTS[code]
-        if code in NUMBERS:
-            return self._number(NUMBERS[code])
-        if code < 0x80:  # a small number, which is its own code
-            return code
-        if code >= 0xE0:  # a small negative number
-            return code - 0x100
-        if code in EXTENSIONS:
-            return self._extension(self._extension_size(code))
-        if code not in SIZED:
-            raise BadContentError(f"the code {code:#x}, which msgpack has not")
-        size = self._size(code)
-        if code in TEXTS:
+        kind, size = self._head()
+        if kind == "value":
+            return size
+        if kind == "extension":
+            return self._extension(size)
+        if kind == "text":
             return str(self._bytes(size), "utf-8")
-        if code in BYTES:
+        if kind == "bytes":
             return bytes(self._bytes(size))
-        return self._container(code, size, depth)
+        return self._container(kind, size, depth)
 
-    def _container(self, code: int, size: int, depth: int) -> Tree:
+    def _head(self) -> tuple[str, Any]:
+        """The kind of the next value and its size; of a number or a constant, the value itself."""
+        code = self._number("B")
+        if code not in HEADS:
+            raise BadContentError(f"the code {code:#x}, which msgpack has not")
+        kind, size = HEADS[code]
+        return kind, self._number(size) if isinstance(size, str) else size
+
+    def _container(self, kind: str, size: int, depth: int) -> Tree:
         self.values += size
         if size > self.left:  # each value has a byte at least
             raise CutOffError
         if self.values > MOST_VALUES:
             raise BadContentError("more than a model has")
-        if code in LISTS:
+        if kind == "list":
             return [self.value(depth - 1) for _ in range(size)]
         return self._map(size, depth - 1)
-
-    def _extension_size(self, code: int) -> int:
-        size = EXTENSIONS[code]
-        if isinstance(size, int):
-            return size
-        return int(self._number(size))
-
-    def _size(self, code: int) -> int:
-        if code in SIZES:
-            return int(self._number(SIZES[code]))
-        # the code of a short text, list or dict has the length in its last bits
-        bits = 0x1F if code in TEXTS else 0x0F
-        return code & bits
 
     def _number(self, code: str) -> Any:
         packed = STRUCTS[code]
@@ -218,14 +204,13 @@ class _Reader:
         The bytes are not copied, but may move in the buffer, over their header: Orbax would copy an
         array that is not aligned.
         """
-        if self._number("B") != 0x93:  # a list of three elements
+        if self._head() != ("list", 3):
             raise BadContentError("an array without a shape, a dtype and bytes")
         shape = _shape(self.value(2))
         dtype = _dtype(self.value(1))
-        code = self._number("B")
-        if code not in BYTES:
+        kind, size = self._head()
+        if kind != "bytes":
             raise BadContentError("an array without bytes")
-        size = self._number(SIZES[code])
         data = self._bytes(size)
         begin = self.position - size
         gap = begin % min(dtype.alignment, LARGEST_GAP + 1)
@@ -256,30 +241,30 @@ class _Reader:
         return _shaped(self.content[begin:end], pieces[0].dtype, _shape(sizes))
 
 
-CONSTANTS: Mapping[int, object] = {0xC0: None, 0xC2: False, 0xC3: True}
-NUMBERS: Mapping[int, str] = dict(zip(range(0xCA, 0xD4), "fdBHIQbhiq", strict=True))
-"""Codes that a number follows, in the notation of `struct`."""
-
 STRUCTS = {code: struct.Struct(f">{code}") for code in "fdBHIQbhiq"}
 
-EXTENSIONS: Mapping[int, int | str] = {
-    0xC7: "B", 0xC8: "H", 0xC9: "I", **{0xD4 + power: 2**power for power in range(5)},
-}  # fmt: skip
-"""Codes that an extension type follows, with its length, or the code of the number that is it."""
+HEADS: dict[int, tuple[str, Any]] = {
+    **{code: ("value", code) for code in range(0x80)},
+    **{0x80 + size: ("map", size) for size in range(0x10)},
+    **{0x90 + size: ("list", size) for size in range(0x10)},
+    **{0xA0 + size: ("text", size) for size in range(0x20)},
+    **{0xD4 + power: ("extension", 2**power) for power in range(5)},
+    **{code: ("value", code - 0x100) for code in range(0xE0, 0x100)},
+    0xC0: ("value", None),
+    0xC2: ("value", False),
+    0xC3: ("value", True),
+}
+"""By code, the kind of a value and its size, or the code of `struct` of the size that follows."""
 
-BYTES = frozenset((0xC4, 0xC5, 0xC6))
-TEXTS = frozenset((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
-LISTS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD))
-MAPS = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
-SIZED = BYTES | TEXTS | LISTS | MAPS
-SIZES: Mapping[int, str] = dict(
-    zip(
-        (0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF),
-        "BHIBHIHIHI",
-        strict=True,
-    )
-)
-"""Codes that a length follows."""
+for _begin, _kind, _sizes in (
+    (0xC4, "bytes", "BHI"),
+    (0xC7, "extension", "BHI"),
+    (0xCA, "value", "fdBHIQbhiq"),
+    (0xD9, "text", "BHI"),
+    (0xDC, "list", "HI"),
+    (0xDE, "map", "HI"),
+):
+    HEADS.update((_begin + index, (_kind, size)) for index, size in enumerate(_sizes))
 
 
 def _belong_together(pieces: list[Any]) -> bool:

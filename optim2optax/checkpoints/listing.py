@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, FoundState, StoredLeaf, contents
@@ -21,13 +21,12 @@ MOST_OTHERS = 12
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-@dataclass(frozen=True)
-class Inspected:
+class Inspected(NamedTuple):
     """A checkpoint, its size in bytes, and its contents, or the error of reading them."""
 
     path: Path | str
     size: int
-    contents: Contents | None
+    contents: Contents = Contents()
     error: str | None = None
 
 
@@ -37,7 +36,7 @@ def inspect(path: Path) -> Inspected:
     try:
         return Inspected(path, size, contents(read(path)))
     except CheckpointError as error:
-        return Inspected(path, size, None, str(error))
+        return Inspected(path, size, error=str(error))
 
 
 def as_text(files: Sequence[Inspected]) -> str:
@@ -49,7 +48,7 @@ def as_text(files: Sequence[Inspected]) -> str:
 
 
 def _lines(file: Inspected) -> Iterator[str]:
-    if file.contents is None:  # it cannot be read
+    if file.error is not None:
         yield f"error: {file.error}"
         return
     yield f"{file.path} ({_amount(file.size)})"
@@ -124,15 +123,10 @@ def as_json(files: Sequence[Inspected]) -> str:
 
 
 def _object(file: Inspected) -> dict[str, Any]:
-    known: dict[str, Any] = {
+    return {
         "path": str(file.path),
         "size": file.size,
         "error": file.error,
-    }
-    if file.contents is None:
-        return {**known, "optimizers": [], "others": []}
-    return {
-        **known,
         "optimizers": [asdict(found) for found in file.contents.found],
         "others": [asdict(leaf) for leaf in file.contents.others],
     }

@@ -95,7 +95,7 @@ and everything else.
                 files = checkpoints_at(copies.copy_of(path, everything=True))
                 inspected += [listing.inspect(file) for file in files]
             except CheckpointError as error:
-                inspected.append(listing.Inspected(path, 0, None, str(error)))
+                inspected.append(listing.Inspected(path, 0, error=str(error)))
     as_lines = listing.as_json if output_format == "json" else listing.as_text
     click.echo(copies.named(as_lines(inspected)), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
