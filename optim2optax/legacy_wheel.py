@@ -15,9 +15,6 @@ from pathlib import Path
 
 from optim2optax.wording import last_line
 
-REQUIREMENT = "flax==0.5.3"
-WHEEL_NAME = "flax-0.5.3-py3-none-any.whl"
-WHEEL_SHA256 = "911dc4d6463ccba9808d303f44dfb4a0a6de277be8f3cbfda1471ed1a3e19374"
 WHEEL_VARIABLE = "OPTIM2OPTAX_LEGACY_WHEEL"
 
 
@@ -41,7 +38,11 @@ class Release:
 
 
 OPTIM_RELEASE = Release(
-    REQUIREMENT, WHEEL_NAME, WHEEL_SHA256, WHEEL_VARIABLE, "flax.optim"
+    "flax==0.5.3",
+    "flax-0.5.3-py3-none-any.whl",
+    "911dc4d6463ccba9808d303f44dfb4a0a6de277be8f3cbfda1471ed1a3e19374",
+    WHEEL_VARIABLE,
+    "flax.optim",
 )
 NN_RELEASE = Release(
     "flax==0.3.6",

@@ -35,16 +35,20 @@ def suppressions(code: str) -> tuple[Suppression, ...]:
     for token in tokens:
         if token.type != tokenize.COMMENT:
             continue
-        match = COMMENT.search(token.string)
-        if match is None:
-            continue
-        # ignore[FO202, FO3], or `ignore` alone
-        listed = match[1] or ""
-        words = map(str.strip, listed.split(","))
-        codes = tuple(word.upper() for word in words if word)
-        line, _ = token.start
-        found.append(Suppression(line, codes))
+        suppression = suppression_of(token.string, token.start[0])
+        if suppression is not None:
+            found.append(suppression)
     return tuple(found)
+
+
+def suppression_of(text: str, line: int = 0) -> Suppression | None:
+    """The suppression in a comment on a line, or in any text with one."""
+    match = COMMENT.search(text)
+    if match is None:
+        return None
+    # ignore[FO202, FO3], or `ignore` alone
+    words = map(str.strip, (match[1] or "").split(","))
+    return Suppression(line, tuple(word.upper() for word in words if word))
 
 
 def left(code: str) -> dict[int, tuple[str, str]]:

@@ -208,7 +208,7 @@ def command(
     # what is on standard input has the configuration of the file whose name it has
     named = [stdin_filename or os.curdir] if from_stdin else paths
     settings = resolve_settings(context, named)
-    _check_usage(context.params, settings)
+    _check_usage(context.params)
     for name, path in (("html", html), ("markdown", markdown)):
         if path is not None and not path.absolute().parent.is_dir():
             raise click.UsageError(f"--{name}: there is no folder {path.parent}")
@@ -249,7 +249,7 @@ def command(
     context.exit(report.exit_code)
 
 
-def _check_usage(given: Mapping[str, Any], settings: Settings) -> None:
+def _check_usage(given: Mapping[str, Any]) -> None:
     """Raise click.UsageError for options that do not go together."""
     from_stdin = STDIN in given["paths"]
     if from_stdin and len(given["paths"]) > 1:

@@ -8,8 +8,7 @@ import posixpath
 from dataclasses import dataclass
 
 from codemods.model import Source
-from codemods.sources.text import LINE_END, UndecodableError
-from codemods.sources.text import decode as decode_python
+from codemods.sources.text import LINE_END, Text, UndecodableError, decode
 from optim2optax.dependencies import not_edited
 from optim2optax.dependencies.declared import Declarations, FormatError, not_read
 from optim2optax.dependencies.file_names import format_of, mentions
@@ -23,12 +22,11 @@ MARKS = (
 
 @dataclass(frozen=True)
 class DeclaringFile:
-    """A file, its text without the mark that tells its encoding, and what it declares."""
+    """A file, its text and how that is written in bytes, and what it declares."""
 
     source: Source
     text: str
-    encoding: str
-    mark: bytes
+    form: Text
     declares: Declarations
 
     def position(self, index: int) -> tuple[int, int]:
@@ -40,14 +38,15 @@ class DeclaringFile:
 def read_source(source: Source) -> DeclaringFile:
     """A file with what it declares: without Flax and JAX, that is nothing."""
     if not mentions(source.content):
-        return DeclaringFile(source, "", "utf-8", b"", Declarations())
+        return DeclaringFile(source, "", Text(b"", "utf-8", b""), Declarations())
     try:
-        text, encoding, mark = _decoded(source.content, source.path)
+        form = _decoded(source.content, source.path)
+        text = form.code
     except UndecodableError as error:
         # any bytes are text in Latin-1, so that the problem can be reported with a place
-        text, encoding, mark = source.content.decode("latin-1"), "latin-1", b""
+        form = Text(source.content, "latin-1", b"")
         declares = Declarations(others=(not_read((0, 0), f"{error}."),))
-        return DeclaringFile(source, text, encoding, mark, declares)
+        return DeclaringFile(source, form.code, form, declares)
     try:
         declares = parse(text, source.path)
     except FormatError as error:
@@ -55,7 +54,7 @@ def read_source(source: Source) -> DeclaringFile:
         # a parser may name a line behind the last
         start = starts[0] if starts else 0
         declares = Declarations(others=(not_read((start, start), f"{error}."),))
-    return DeclaringFile(source, text, encoding, mark, declares)
+    return DeclaringFile(source, text, form, declares)
 
 
 def parse(text: str, path: str) -> Declarations:
@@ -69,22 +68,22 @@ def parse(text: str, path: str) -> Declarations:
     return declares
 
 
-def _decoded(content: bytes, path: str) -> tuple[str, str, bytes]:
-    """A file's text, its encoding and its mark. Raises UndecodableError.
+def _decoded(content: bytes, path: str) -> Text:
+    """How a file is written. Raises UndecodableError.
 
     It is in UTF-8 unless a byte order mark, or the coding line of a Python file, says otherwise.
     """
     if path.endswith(".py"):
-        python = decode_python(content)
-        return python.code, python.encoding, python.bom
+        return decode(content)
     marks = (found for found in MARKS if content.startswith(found[0]))
     mark, encoding = next(marks, (b"", "utf-8"))
     try:
-        return content[len(mark) :].decode(encoding), encoding, mark
+        content[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
         raise UndecodableError(
             f"cannot be decoded as {encoding}: byte {error.start}"
         ) from error
+    return Text(content, encoding, mark)
 
 
 def _line_starts(text: str) -> list[int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from codemods.model import FileResult, Options, Site, Source, Status
-from codemods.sources.suppression import COMMENT, Suppression
-from optim2optax.dependencies.declared import Finding, FormatError, TextEdit, not_read
+from codemods.sources.suppression import suppression_of
+from codemods.vendoring.splicing import spliced
+from optim2optax.dependencies.declared import Finding, FormatError, not_read
 from optim2optax.dependencies.declaring_file import DeclaringFile, parse, read_source
 from optim2optax.dependencies.needs import Needs
 from optim2optax.dependencies.requirement_findings import (
@@ -88,7 +89,10 @@ def _result(
     suppressed = [finding for finding in found if _is_suppressed(finding, file.text)]
     wanted = [finding for finding in found if finding not in suppressed]
     edits = [edit for finding in wanted for edit in finding.edits]
-    after = _edited(file, edits)
+    written = file.declares.written
+    after = spliced(
+        file.text, [(start, end, written(new)) for start, end, new in edits]
+    )
     # a safeguard: every edit of a requirement gives a readable file
     if edits and not _is_readable(after, path):
         why = "The edited file could not be read any more, so it is left."
@@ -99,16 +103,8 @@ def _result(
     if not options.modernize:
         hints = tuple(site for site in sites if site.status == "hint")
         return FileResult(path, content, content, hints=hints)
-    new = file.mark + after.encode(file.encoding) if edits else content
+    new = file.form.encode(after) if edits else content
     return FileResult(path, content, new, sites)
-
-
-def _edited(file: DeclaringFile, edits: Iterable[TextEdit]) -> str:
-    text = file.text
-    # from the last to the first, so that the places of the others stay right
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + file.declares.written(new) + text[end:]
-    return text
 
 
 def _is_readable(text: str, path: str) -> bool:
@@ -122,12 +118,8 @@ def _is_readable(text: str, path: str) -> bool:
 def _is_suppressed(finding: Finding, text: str) -> bool:
     """Whether there is a comment for it on the line, as in code."""
     line = re.compile(r"[^\r\n]*").match(text, finding.span[0])
-    comment = COMMENT.search(line[0]) if line else None
-    if comment is None:
-        return False
-    words = (comment[1] or "").split(",")
-    codes = tuple(word.strip().upper() for word in words if word.strip())
-    return Suppression(0, codes).covers(finding.code)
+    suppression = suppression_of(line[0]) if line else None
+    return suppression is not None and suppression.covers(finding.code)
 
 
 def _status(finding: Finding, options: Options, is_suppressed: bool) -> Status:

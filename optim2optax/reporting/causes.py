@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from codemods.model import FileResult, Location, Site, Status
+from codemods.model import Location, Site, Status
 from optim2optax.reporting.report import Report, Sites
 
 LEFT = ("unresolved", "vendored")
@@ -126,24 +126,22 @@ def partly(report: Report) -> Partly:
         for path, site in report.sites
         if site.cause is None and (site.related or site.code == SIBLING)
     }
-    total = Partly(0, 0, 0)
-    for result in report.results:
-        found = _partly(result, fixed)
-        total = Partly(*map(sum, zip(total, found, strict=True)))
-    return total
+    left = [(path, site) for path, site in report.sites if _is_left(site)]
+    moving = [
+        (path, site)
+        for path, site in left
+        if (site.cause or Location(path, site.line)) not in fixed
+    ]
+    rewritten = [path for path, site in moving if site.cause is not None]
+    # no other file gets a comment
+    changed = {path for path, site in report.sites if site.status == "rewritten"}
+    changed.update(rewritten)
+    marked = sum(site.cause is None and path in changed for path, site in moving)
+    return Partly(len(left), len(rewritten), marked)
 
 
-def _partly(result: FileResult, fixed: Collection[Location]) -> Partly:
-    left = 0
-    rewritten = 0
-    marked = 0
-    for site in result.sites:
-        is_import = site.before.startswith(("import ", "from "))
-        is_use = not is_import and not site.code.startswith(DEPENDENCIES)
-        if site.status == "unresolved" and is_use:
-            left += 1
-            if (site.cause or Location(result.path, site.line)) not in fixed:
-                rewritten += site.cause is not None
-                marked += site.cause is None
-    is_changed = rewritten or Report.of(result, "rewritten")
-    return Partly(left, rewritten, marked if is_changed else 0)
+def _is_left(site: Site) -> bool:
+    """Whether a use is left that is no import."""
+    is_import = site.before.startswith(("import ", "from "))
+    is_use = not is_import and not site.code.startswith(DEPENDENCIES)
+    return site.status == "unresolved" and is_use

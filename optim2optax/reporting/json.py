@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from codemods.model import FileResult, Location, Site
@@ -32,9 +33,9 @@ def _file(result: FileResult, report: Report) -> dict[str, Any]:
         "kind": result.kind,
         "changed": result.changed,
         "error": result.error,
-        "sites": [as_object(site) for site in result.sites],
+        "sites": [_object(site) for site in result.sites],
         "unused_suppressions": list(result.unused_suppressions),
-        "hints": [as_object(site) for site in result.hints],
+        "hints": [_object(site) for site in result.hints],
     }
     if report.diff:
         # JSON has no bytes
@@ -42,25 +43,12 @@ def _file(result: FileResult, report: Report) -> dict[str, Any]:
     return described
 
 
-def as_object(site: Site) -> dict[str, Any]:
-    """A site as an object of JSON."""
-    return {
-        "code": site.code,
-        "line": site.line,
-        "column": site.column,
-        "end_line": site.end_line,
-        "end_column": site.end_column,
-        "status": site.status,
-        "evidence": site.evidence,
-        "message": site.message,
-        "remedy": site.remedy,
-        "note": site.note,
-        "before": site.before,
-        "after": site.after,
-        "group": _place(site.group),
-        "cause": _place(site.cause),
-        "related": list(site.related),
-    }
+def _object(site: Site) -> dict[str, Any]:
+    described = asdict(site)
+    del described["way"]
+    described["group"] = _place(site.group)
+    described["cause"] = _place(site.cause)
+    return described
 
 
 def _place(location: Location | None) -> dict[str, Any] | None:

@@ -9,8 +9,7 @@ import platformdirs
 import pytest
 
 from optim2optax.legacy_wheel import (
-    REQUIREMENT,
-    WHEEL_NAME,
+    OPTIM_RELEASE,
     WHEEL_VARIABLE,
     LegacyWheelError,
     find_wheel,
@@ -35,7 +34,7 @@ class Pip:
     def run(self, command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         self.commands.append(command)
         if self.content is not None:
-            Path(command[command.index("--dest") + 1], WHEEL_NAME).write_bytes(
+            Path(command[command.index("--dest") + 1], OPTIM_RELEASE.wheel).write_bytes(
                 self.content
             )
         return subprocess.CompletedProcess(
@@ -52,10 +51,10 @@ def test_it_is_fetched_once_and_then_cached(
     cache: Path, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pip = use(Pip(legacy_wheel.read_bytes()), monkeypatch)
-    assert find_wheel() == find_wheel() == (cache / WHEEL_NAME).resolve()
+    assert find_wheel() == find_wheel() == (cache / OPTIM_RELEASE.wheel).resolve()
     assert len(pip.commands) == 1
-    assert pip.commands[0][-1] == REQUIREMENT
-    assert [path.name for path in cache.iterdir()] == [WHEEL_NAME]
+    assert pip.commands[0][-1] == OPTIM_RELEASE.requirement
+    assert [path.name for path in cache.iterdir()] == [OPTIM_RELEASE.wheel]
 
 
 def test_the_environment_variable_goes_before_the_cache(
@@ -77,7 +76,7 @@ def test_without_pip_or_network_the_error_says_what_to_do(
         find_wheel()
     assert message in str(error.value)
     assert WHEEL_VARIABLE in str(error.value)
-    assert f"pip download --no-deps {REQUIREMENT}" in str(error.value)
+    assert f"pip download --no-deps {OPTIM_RELEASE.requirement}" in str(error.value)
     assert not list(cache.iterdir())
 
 
@@ -95,7 +94,7 @@ def test_a_changed_wheel_is_refused_wherever_it_comes_from(
     cache: Path, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     cache.mkdir(parents=True)
-    changed = cache / WHEEL_NAME
+    changed = cache / OPTIM_RELEASE.wheel
     changed.write_bytes(legacy_wheel.read_bytes() + b"\0")
     if given == "variable":
         monkeypatch.setenv(WHEEL_VARIABLE, str(changed))

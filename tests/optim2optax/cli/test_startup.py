@@ -37,7 +37,7 @@ def imported(project: Path, *arguments: str) -> set[str]:
         ("--check",),
         ("--diff", "--partial"),
         ("--output-format", "json"),
-        ("--markdown", "text.md", "--verbose"),
+        ("--verbose",),
     ],
 )
 def test_nothing_to_migrate(project: Path, arguments: tuple[str, ...]) -> None:
