@@ -24,7 +24,6 @@ STEP = ("state", "step")
 COUNT = "count"
 TRACE_STATE = "TraceState"
 MASKED_STATE = "MaskedState"
-WEIGHT_NORM = "WeightNorm"
 WEIGHT_NORM_STATE = "WeightNormState"
 SPLIT = ("direction", "scale")
 """The two parts of a parameter that `WeightNorm` has an inner optimizer step."""
@@ -89,44 +88,49 @@ def _kind(node: Any) -> str:
     # FlaxWeightNormState, emitted into a program that has a WeightNormState
     name = type(node).__name__ if hasattr(node, "_fields") else ""
     known = (*kept_by(), *WRAPPERS, *SCHEDULES, *INJECTED, WEIGHT_NORM_STATE)
-    for word in known:
-        if name in (word, f"Flax{word}", f"FlaxOptim{word}"):
-            return word
-    return name
+    prefixed = (word for word in known if name in (f"Flax{word}", f"FlaxOptim{word}"))
+    return name if name in known else next(prefixed, "")
 
 
 def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
     kind = _kind(node)
-    if kind in kept_by():
-        # ScaleByAdamState(count=…, mu=…, nu=…)
-        yield from _kept(node, path, group, is_split)
-    elif kind == WEIGHT_NORM_STATE:
-        yield from _of_weight_norm(node, path, group)
-    elif kind in SCHEDULES:
-        # ScaleByScheduleState(count=…)
-        for below, _ in leaves_of(node):
-            yield StatePlace((*path, *below), path, group, STEP)
-    elif kind in INJECTED:
-        yield from _injected(node, path, group, is_split)
     # a named tuple is a state, not a container
-    elif kind in WRAPPERS or isinstance(node, Mapping | list) or type(node) is tuple:
-        # (TraceState(…), EmptyState()), MaskedState(inner_state=…)
-        inner_group = path if kind == MASKED_STATE else group
-        for key, child in _children(node):
-            yield from _places(child, (*path, key), inner_group, is_split)
-    else:
+    if isinstance(node, Mapping | list) or type(node) is tuple:
+        # (TraceState(…), EmptyState())
+        items = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for key, child in items:
+            yield from _places(child, (*path, str(key)), group, is_split)
+        return
+    if not kind:
         _refuse_leaves(node, path)
-
-
-def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
-    """The direction and the scale of each parameter, and what an inner optimizer keeps for both."""
-    for part in SPLIT:
-        for param, leaf in leaves_of(getattr(node, part)):
-            source = ("state", "param_states", *param, part)
-            yield StatePlace(
-                (*path, part, *param), path, group, source, param, np.shape(leaf)
-            )
-    yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
+        return
+    kept = old_names(kind)
+    for field in node._fields:
+        value = getattr(node, field)
+        place = (*path, field)
+        if field in kept:
+            # ScaleByAdamState(count=…, mu=…, nu=…)
+            for below, leaf in leaves_of(value):
+                param = below
+                source: Path = (kept[field],)
+                if is_split and below:
+                    # direction/dense/kernel of optax is dense/kernel/direction_state of WeightNorm
+                    part, *rest = below
+                    param = tuple(rest)
+                    source = (f"{part}_state", *source)
+                source = ("state", "param_states", *param, *source)
+                yield StatePlace(
+                    (*place, *below), path, group, source, param, np.shape(leaf)
+                )
+        elif field in (COUNT, HYPERPARAMS):
+            for below, _ in leaves_of(value):
+                source_of_all = STEP if field == COUNT else None
+                yield StatePlace((*place, *below), path, group, source_of_all)
+        else:
+            # MaskedState(inner_state=…), and hyperparams_states with WrappedScheduleState(count=…)
+            inner_group = path if kind == MASKED_STATE else group
+            is_inner = is_split or kind == WEIGHT_NORM_STATE
+            yield from _places(value, place, inner_group, is_inner)
 
 
 def _refuse_leaves(node: Any, path: Path) -> None:
@@ -138,44 +142,6 @@ def _refuse_leaves(node: Any, path: Path) -> None:
                 f"{place} of the new state is of the type {type(node).__name__}, which no legacy "
                 "optimizer had."
             )
-
-
-def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
-    """The fields of a state that keeps something for each parameter, and may count the steps."""
-    names = old_names(_kind(node))
-    for field in node._fields:
-        if field == COUNT:
-            yield StatePlace((*path, field), path, group, STEP)
-            continue
-        for below, leaf in leaves_of(getattr(node, field)):
-            param = below
-            source: Path = (names[field],)
-            if is_split and below:
-                # direction/dense/kernel of optax is dense/kernel/direction_state of WeightNorm
-                part, *rest = below
-                param = tuple(rest)
-                source = (f"{part}_state", *source)
-            source = ("state", "param_states", *param, *source)
-            yield StatePlace(
-                (*path, field, *below), path, group, source, param, np.shape(leaf)
-            )
-
-
-def _injected(
-    node: Any, path: Path, group: Path, is_split: bool
-) -> Iterator[StatePlace]:
-    """The state of `optax.inject_hyperparams`."""
-    for field in node._fields:
-        value = getattr(node, field)
-        place = (*path, field)
-        if field == COUNT:
-            yield StatePlace(place, path, group, STEP)
-        elif field == HYPERPARAMS:
-            for below, _ in leaves_of(value):
-                yield StatePlace((*place, *below), path, group, None)
-        else:
-            # inner_state, and hyperparams_states with WrappedScheduleState(count=…)
-            yield from _places(value, place, group, is_split)
 
 
 @cache
@@ -192,22 +158,15 @@ def kept_by() -> Mapping[str, LegacyOptimizer]:
 
 @cache
 def old_names(kind: str) -> Mapping[str, str]:
-    """What a legacy optimizer called the fields of a state of optax."""
-    return {new: old for old, new in kept_by()[kind].state.items()}
+    """What a legacy optimizer called the fields that a state of optax keeps for each parameter."""
+    if kind == WEIGHT_NORM_STATE:
+        return {part: part for part in SPLIT}
+    optimizer = kept_by().get(kind)
+    return (
+        {} if optimizer is None else {new: old for old, new in optimizer.state.items()}
+    )
 
 
 def leaves_of(tree: Any) -> Iterator[tuple[Path, Any]]:
     """The leaves of any tree with their places in its state dict."""
     return leaves(serialization.to_state_dict(tree))
-
-
-def _children(node: Any) -> Iterator[tuple[str, Any]]:
-    """The children of a container or a named tuple, with their keys in a state dict."""
-    if isinstance(node, Mapping):
-        for key, child in node.items():
-            yield str(key), child
-    elif hasattr(node, "_fields"):
-        yield from zip(node._fields, node, strict=True)
-    else:
-        for number, child in enumerate(node):
-            yield str(number), child
