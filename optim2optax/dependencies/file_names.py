@@ -24,9 +24,9 @@ FORMATS = {
     # environment.yml, conda_gpu.yaml, gpu.Dockerfile, Dockerfile.tpu
     r"Pipfile|(.*[-_.])?(environment|env|conda)([-_.].*)?\.ya?ml": "not_edited",
     r"(.*\.)?[Dd]ockerfile(\..*)?": "not_edited",
-    r"tox\.ini|noxfile\.py": "commands",
-    r"(GNU)?[Mm]akefile|.*\.(mk|sh|bash)|(README|INSTALL)(\..*)?": "commands",
-    r"\.(gitlab-ci|travis)\.yml|azure-pipelines\.ya?ml": "commands",
+    r"tox\.ini|noxfile\.py": "shell",
+    r"(GNU)?[Mm]akefile|.*\.(mk|sh|bash)|(README|INSTALL)(\..*)?": "shell",
+    r"\.(gitlab-ci|travis)\.yml|azure-pipelines\.ya?ml": "shell",
 }
 """The names of files, and the modules that read them; of some, only commands install packages."""
 
@@ -40,7 +40,7 @@ def format_of(path: str) -> str | None:
     if name in COMMANDS:
         return "not_edited"
     if folder.endswith(WORKFLOWS) and name.endswith((".yml", ".yaml")):
-        return "commands"
+        return "shell"
     # requirements/train.txt
     if posixpath.basename(folder) == "requirements" and name.endswith((".txt", ".in")):
         return "requirements_txt"
@@ -52,7 +52,7 @@ def format_of(path: str) -> str | None:
 
 def declares(path: str) -> bool:
     """Whether a file of this name declares dependencies, or locks them."""
-    return format_of(path) not in (None, "commands")
+    return format_of(path) not in (None, "shell")
 
 
 def installs(path: str) -> bool:

@@ -116,16 +116,16 @@ def _of_extras(declared: DeclaredRequirement, text: str) -> Iterator[Finding]:
     unknown = [extra for extra in extras if normalized[extra] not in known]
     if unknown:
         yield _no_extra(declared, unknown)
-    for old, new in RENAMED_EXTRAS.items():
-        for extra in extras:
-            # jax[cuda12_pip] is jax[cuda12-pip]
-            if normalized[extra] == old:
-                word = rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])"
-                renamed = re.sub(word, new, written)
-                after = _replaced(text, declared.span, span, renamed)
-                message = f"`{extra}` is called `{new}`."
-                edit = TextEdit(*span, renamed)
-                yield Finding(EXTRA, declared.span, message, (edit,), after)
+    for extra in extras:
+        # jax[cuda12_pip] is jax[cuda12-pip]
+        new = RENAMED_EXTRAS.get(normalized[extra])
+        if new is not None:
+            word = rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])"
+            renamed = re.sub(word, new, written)
+            after = _replaced(text, declared.span, span, renamed)
+            message = f"`{extra}` is called `{new}`."
+            edit = TextEdit(*span, renamed)
+            yield Finding(EXTRA, declared.span, message, (edit,), after)
 
 
 def _no_extra(declared: DeclaredRequirement, unknown: Sequence[str]) -> Finding:

@@ -1,13 +1,15 @@
-"""`pip install …` in the lines of a shell."""
+"""What commands install: in CI, Makefiles, scripts, tox, nox, a README and notebooks."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from optim2optax.dependencies.declared import (
+    Declarations,
     DeclaredRequirement,
     Insert,
     Read,
@@ -16,6 +18,7 @@ from optim2optax.dependencies.declared import (
     TextEdit,
     not_read,
 )
+from optim2optax.dependencies.not_edited import requirements
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 INSTALL = re.compile(r"(?<![\w-])pip[\d.]*[ \t]+(?:-\S+[ \t]+)*install(?![\w-])")
@@ -30,6 +33,20 @@ WITH_ARGUMENT = frozenset(
     ("-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links")
 ) | {"--index-url", "--extra-index-url", "--target", "--trusted-host"}
 """The options of pip whose next word is their argument, and neither package nor place of one."""
+
+
+LISTS = ("tox.ini", "noxfile.py")
+"""Files that name packages without a command."""
+
+
+def read(text: str, path: str) -> Declarations:
+    """What the commands in a file install. None is edited, and none need install everything."""
+    if posixpath.basename(path) in LISTS:
+        found = [*requirements(text)]
+    else:
+        sections = installs(text, 0, len(text))
+        found = [one for section in sections for one in section.declared]
+    return Declarations(told=tuple(found), is_whole=False)
 
 
 class ShellWord(NamedTuple):

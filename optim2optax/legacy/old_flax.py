@@ -12,7 +12,7 @@ import importlib.util
 import sys
 import warnings
 import zipimport
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from types import ModuleType, SimpleNamespace
@@ -23,8 +23,16 @@ import jax
 import jax.numpy as jnp
 
 from optim2optax.legacy.namespaces import replaced
-from optim2optax.legacy.old_jax import REMOVED_FROM_JAX, give_removed_names
 from optim2optax.legacy_wheel import find_wheel
+
+REMOVED_FROM_JAX: Mapping[str, Callable[..., Any]] = {
+    "tree_map": jax.tree_util.tree_map,
+    "tree_multimap": jax.tree_util.tree_map,
+    "tree_flatten": jax.tree_util.tree_flatten,
+    "tree_unflatten": jax.tree_util.tree_unflatten,
+    "tree_structure": jax.tree_util.tree_structure,
+    "tree_leaves": jax.tree_util.tree_leaves,
+}
 
 
 @contextmanager
@@ -115,3 +123,23 @@ def _legacy_modules() -> Mapping[str, ModuleType]:
             # They say that flax.optim is deprecated, which is known here.
             vars(module)["warnings"] = SimpleNamespace(warn=lambda *_, **__: None)
     return modules
+
+
+class _OldJax(ModuleType):
+    """`jax`, with the tree functions that were removed from it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jax, name)
+
+
+@cache
+def _old_jax() -> ModuleType:
+    module = _OldJax("jax")
+    vars(module).update(REMOVED_FROM_JAX)
+    return module
+
+
+def give_removed_names(module: ModuleType) -> None:
+    """Let the functions of a module find the names that were removed from `jax`, in any call."""
+    if vars(module).get("jax") is jax:
+        vars(module)["jax"] = _old_jax()

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from optim2optax.legacy.namespaces import replaced
-from optim2optax.legacy.old_flax import legacy_flax
-from optim2optax.legacy.old_jax import give_removed_names
+from optim2optax.legacy.old_flax import give_removed_names, legacy_flax
 
 _load_count = itertools.count()
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
 from codemods.model import FileResult, Source
-from optim2optax.project import Found, Root
+from optim2optax.project import Found, Root, upwards
 from optim2optax.vendoring.content import Content, is_vendored
 from optim2optax.vendoring.nn import NN_CONTENT
 from optim2optax.vendoring.optim import OPTIM_CONTENT
-from optim2optax.vendoring.recognising import copies_near, packages_around
 
 Migrate = Callable[[Sequence[Source]], list[FileResult]]
 
 CONTENTS = (OPTIM_CONTENT, NN_CONTENT)
+INIT = "__init__.py"
 
 
 def may_concern(content: bytes, vendor: bool) -> bool:
@@ -62,13 +63,13 @@ def _migrated_with_copy(
     sources: Sequence[Source],
 ) -> list[FileResult]:
     """Migrate a project as if it had no copy of one package."""
-    existing = copies_near(root, _folders(root, sources, content), content)
+    existing = _copies_near(root, _folders(root, sources, content), content)
     if not existing and not vendor:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies
 
     copies = read_copies(
-        sources, existing, packages_around(root, files), content.package
+        sources, existing, _packages_around(root, files), content.package
     )
     # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
     migrated = migrate(copies.pointed_back)
@@ -114,3 +115,38 @@ def _new_files(place: str, content: Content) -> Iterator[FileResult]:
     wheel = find_wheel(content.release)
     for name, text in content.files(wheel).items():
         yield FileResult(f"{place}/{name}", b"", text, kind="new")
+
+
+def _copies_near(root: Root, folders: Collection[str], content: Content) -> set[str]:
+    """The paths of the copies in some folders, and in those around them in the project."""
+    found: set[str] = set()
+    for folder in _around(root.folder, folders):
+        with contextlib.suppress(OSError):
+            locations = [os.path.join(folder, name) for name in os.listdir(folder)]
+            found.update(one for one in locations if _is_copy(one, content))
+    return {root.path(location) for location in found}
+
+
+def _packages_around(root: Root, files: Iterable[Found]) -> list[str]:
+    """The paths of the `__init__.py` around some files, whether they are among these or not."""
+    own = {os.path.dirname(file.location) for file in files}
+    folders = _around(root.folder, own)
+    inits = [os.path.join(folder, INIT) for folder in sorted(folders)]
+    return [root.path(location) for location in inits if os.path.isfile(location)]
+
+
+def _around(root: str, folders: Collection[str]) -> set[str]:
+    """Some folders and those around them, up to the root of the project."""
+    around = (outer for folder in folders for outer in upwards(folder))
+    return {outer for outer in around if outer.startswith(root)}
+
+
+def _is_copy(folder: str, content: Content) -> bool:
+    location = os.path.join(folder, INIT)
+    try:
+        if not os.path.isfile(location):
+            return False
+        with open(location, "rb") as file:
+            return content.origin_of(file.read()) == INIT
+    except OSError:
+        return False
