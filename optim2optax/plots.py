@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 WIDTH = 560
 HEIGHT = 190
@@ -30,42 +30,33 @@ def plot(series: Mapping[str, Sequence[float]]) -> Markup:
     # all values may be the same power of ten
     high = max(math.ceil(max(everything)), low + 1)
     steps = max(map(len, drawn.values()))
-    parts = [_axes(low, high, steps)]
-    for index, values in enumerate(logarithms.values()):
-        points: list[str] = []
-        for step, value in enumerate(values):
-            x = _x(step, len(values))
-            y = _y(value, low, high)
-            points.append(f"{x:.1f},{y:.1f}")
+    label = escape(f"{' and '.join(drawn)} over steps, relative to movement")
+    parts = [
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">',
+        *_axes(low, high, steps),
+    ]
+    for index, values in enumerate(logarithms.values(), 1):
+        points = [
+            f"{_x(step, len(values)):.1f},{_y(value, low, high):.1f}"
+            for step, value in enumerate(values)
+        ]
         # a line of one point would not be seen
         points *= 2 if len(points) == 1 else 1
-        line = Markup('<polyline class="series{}" points="{}"/>')
-        parts.append(line.format(index + 1, " ".join(points)))
-    names = " and ".join(drawn)
-    label = f"{names} over steps, relative to movement"
-    head = Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">')
-    head = head.format(WIDTH, HEIGHT, label)
-    return head + Markup().join(parts) + Markup("</svg>")
+        parts.append(f'<polyline class="series{index}" points="{" ".join(points)}"/>')
+    return Markup("".join((*parts, "</svg>")))
 
 
-def _axes(low: int, high: int, steps: int) -> Markup:
-    parts = []
+def _axes(low: int, high: int, steps: int) -> Iterator[str]:
     # five lines of the grid at most
     stride = max(1, math.ceil((high - low) / 4))
     right = WIDTH - RIGHT
     for exponent in range(low, high + 1, stride):
         y = _y(exponent, low, high)
-        line = Markup('<path class="grid" d="M{} {:.1f}H{}"/>')
-        label = Markup('<text x="{}" y="{:.1f}" class="end">1e{}</text>')
-        parts.append(line.format(LEFT, y, right))
-        parts.append(label.format(LEFT - 6, y + 4, exponent))
+        yield f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>'
+        yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="end">1e{exponent}</text>'
     # below the lines, the numbers of the first step and the last
-    bottom = HEIGHT - 8
-    first = Markup('<text x="{}" y="{}">step 1</text>')
-    last = Markup('<text x="{}" y="{}" class="end">{}</text>')
-    parts.append(first.format(LEFT, bottom))
-    parts.append(last.format(right, bottom, steps))
-    return Markup().join(parts)
+    yield f'<text x="{LEFT}" y="{HEIGHT - 8}">step 1</text>'
+    yield f'<text x="{right}" y="{HEIGHT - 8}" class="end">{steps}</text>'
 
 
 def _logarithm(value: float) -> float:

@@ -125,17 +125,11 @@ def _legacy_modules() -> Mapping[str, ModuleType]:
     return modules
 
 
-class _OldJax(ModuleType):
-    """`jax`, with the tree functions that were removed from it."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(jax, name)
-
-
 @cache
 def _old_jax() -> ModuleType:
-    module = _OldJax("jax")
-    vars(module).update(REMOVED_FROM_JAX)
+    """`jax`, with the tree functions that were removed from it."""
+    module = ModuleType("jax")
+    vars(module).update(REMOVED_FROM_JAX, __getattr__=lambda name: getattr(jax, name))
     return module
 
 
