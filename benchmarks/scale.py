@@ -46,7 +46,7 @@ def texts_of(tree: Path) -> tuple[Path, dict[str, str]]:
     The root is as the tool finds it: of a package, the folder around it.
     """
     files = find_files([str(tree)], Patterns(str(tree), ()))
-    contents = {file: read_file(file) for file in files}
+    contents = {file: read_file(file.location) for file in files}
     root = Path(root_of(contents).folder)
     texts = {}
     for file, content in contents.items():

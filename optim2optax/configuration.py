@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from optim2optax.project import upwards
+from optim2optax.project import UnreadableError, read_file, upwards
 
 FILE_NAME = "pyproject.toml"
 
@@ -31,17 +31,12 @@ def find_configuration(directory: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _read_table(path: str) -> Mapping[str, Any] | None:
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise ConfigurationError(f"{path}: cannot be read: not a regular file")
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
+    if not os.path.exists(path):
         return None
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path}: cannot be read: {error.strerror or error}"
-        ) from error
+    try:
+        content = read_file(path)
+    except UnreadableError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
     # most files have no such table, and need not be parsed
     if b"optim2optax" not in content:
         return None

@@ -97,7 +97,7 @@ def _sources(
     sources: dict[Found, Source] = {}
     for file in dict.fromkeys(files):
         try:
-            content = contents[file] if file in contents else read_file(file)
+            content = contents[file] if file in contents else read_file(file.location)
         except UnreadableError as error:
             # what cannot be read matters only where it would be changed
             if options.modernize:

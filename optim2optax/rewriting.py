@@ -218,7 +218,7 @@ def _read(
         if progress is not None:
             progress("Reading", done, len(found))
         try:
-            contents[file] = read_file(file)
+            contents[file] = read_file(file.location)
         except UnreadableError as error:
             results[file] = FileResult(file.path, b"", b"", error=str(error))
     return contents

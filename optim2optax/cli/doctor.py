@@ -134,7 +134,7 @@ def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
     sources = []
     for file in found:
         try:
-            sources.append(Source(file.path, read_file(file)))
+            sources.append(Source(file.path, read_file(file.location)))
         except UnreadableError as error:
             remedy = "Make it readable, or leave it out."
             unread.append(Obstacle(str(error), "", (file.path,), remedy))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -166,61 +166,48 @@ def walk(
 
     Those that .gitignore and `exclude` leave out are not among them.
     """
-    return _walk(root, root, _outer_ignores(root), exclude, keep, left_out)
+    folders = [(root, _outer_ignores(root))]
+    while folders:
+        folder, ignores = folders.pop()
+        try:
+            with os.scandir(folder) as entries:
+                children = list(entries)
+        except OSError:  # reading the folder as a file gives the error
+            yield folder
+            continue
+        ignores = [*ignores, *read_gitignore(folder)]
+        for entry in children:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            why = None
+            if not keep(entry):
+                # a file that is no code needs no reason, and neither does .git
+                is_told = is_folder and not entry.name.startswith(".")
+                why = BY_NAME if is_told else ""
+            elif exclude.verdict(entry.path, is_directory=is_folder):
+                why = EXCLUDED
+            elif ignores and is_ignored(ignores, entry.path, is_directory=is_folder):
+                why = "left out by .gitignore"
+            if why is not None:
+                if why and left_out is not None:
+                    left_out(entry.path, why)
+            elif is_folder:
+                if not _is_junction(entry):
+                    folders.append((entry.path, ignores))
+            elif not entry.is_symlink():
+                # the path of its folder is a real one, and so is its own
+                if entry.is_file():
+                    yield entry.path
+            else:
+                location = os.path.realpath(entry.path)
+                is_within = os.path.commonpath([root, location]) == root
+                if os.path.isfile(location) and is_within:
+                    yield location
 
 
 def _is_code(entry: os.DirEntry[str]) -> bool:
     if entry.is_dir(follow_symlinks=False):
         return entry.name not in ALWAYS_SKIPPED
     return entry.name.endswith(SUFFIXES)
-
-
-def _walk(
-    directory: str,
-    root: str,
-    ignores: Sequence[Patterns],
-    exclude: Patterns,
-    keep: Keep,
-    left_out: LeftOut | None,
-) -> Iterator[str]:
-    try:
-        with os.scandir(directory) as entries:
-            children = list(entries)
-    except OSError:  # reading the folder as a file gives the error
-        yield directory
-        return
-    own = read_gitignore(directory)
-    if own:
-        ignores = [*ignores, *own]
-    for entry in children:
-        is_directory = entry.is_dir(follow_symlinks=False)
-        why = None
-        if not keep(entry):
-            # a file that is no code needs no reason, and neither does .git
-            is_told = is_directory and not entry.name.startswith(".")
-            why = BY_NAME if is_told else ""
-        elif exclude.verdict(entry.path, is_directory=is_directory):
-            why = EXCLUDED
-        elif ignores and is_ignored(ignores, entry.path, is_directory=is_directory):
-            why = "left out by .gitignore"
-        if why is not None:
-            if why and left_out is not None:
-                left_out(entry.path, why)
-            continue
-        if is_directory:
-            if not _is_junction(entry):
-                yield from _walk(entry.path, root, ignores, exclude, keep, left_out)
-        elif not entry.is_symlink():
-            # the path of its folder is a real one, and so is its own
-            if entry.is_file():
-                yield entry.path
-        else:
-            location = os.path.realpath(entry.path)
-            if (
-                os.path.isfile(location)
-                and os.path.commonpath([root, location]) == root
-            ):
-                yield location
 
 
 def _is_junction(folder: os.DirEntry[str]) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 
 from codemods.model import FileResult, Source
-from optim2optax.project import Found, Root, upwards
+from optim2optax.project import Found, Root, UnreadableError, read_file, upwards
 from optim2optax.vendoring.content import Content, is_vendored
 from optim2optax.vendoring.nn import NN_CONTENT
 from optim2optax.vendoring.optim import OPTIM_CONTENT
@@ -142,11 +142,7 @@ def _around(root: str, folders: Collection[str]) -> set[str]:
 
 
 def _is_copy(folder: str, content: Content) -> bool:
-    location = os.path.join(folder, INIT)
     try:
-        if not os.path.isfile(location):
-            return False
-        with open(location, "rb") as file:
-            return content.origin_of(file.read()) == INIT
-    except OSError:
+        return content.origin_of(read_file(os.path.join(folder, INIT))) == INIT
+    except UnreadableError:
         return False

@@ -20,7 +20,7 @@ def make_files(folder: Path, *names: str, **texts: str) -> None:
 def root(*arguments: str) -> Root:
     """The root of the files that some arguments name."""
     found = find_files(arguments, Patterns(".", ()))
-    return root_of({file: read_file(file) for file in found})
+    return root_of({file: read_file(file.location) for file in found})
 
 
 def paths(*arguments: str) -> list[str]:
