@@ -229,16 +229,15 @@ def _write(results: Results) -> None:
     changed = {
         file.location: file for file, result in results.items() if result.changed
     }
-    changes = [_change(place, results[file]) for place, file in changed.items()]
+    changes: list[FileChange] = []
+    for place, file in changed.items():
+        result = results[file]
+        # None: there is no file
+        before = None if result.kind == "new" else result.before
+        changes.append(FileChange(place, before, result.after))
     for place, reason in write_files(changes).items():
         file = changed[place]
         results[file] = _unwritten(results[file], reason)
-
-
-def _change(location: str, result: FileResult) -> FileChange:
-    # None: there is no file
-    before = None if result.kind == "new" else result.before
-    return FileChange(location, before, result.after)
 
 
 def _results(

@@ -102,27 +102,27 @@ def _is_state(state: Tree) -> bool:
 
 
 def _found(place: Path, node: Mapping[str, Tree]) -> FoundState | None:
-    path = "/".join(place)
+    names: set[str] = set()
+    kind: Kind
     if is_legacy(node):
         # {"target": …, "state": {"step": …, "param_states": …}}
-        state = node["state"]
+        kind, params, state = "legacy optimizer", node["target"], node["state"]
         if has_groups(state):
             names = {COMPOSITE}
             # the step of the first group stands for all
             state = state["0"]
         else:
-            names = _names(state["param_states"], node["target"])
-        step, copies = _steps(state["step"])
-        parameters = _stored_leaves(node["target"])
-        return FoundState(
-            path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters
-        )
-    if {*node} >= TRAIN_STATE:
+            names = _names(state["param_states"], params)
+    elif {*node} >= TRAIN_STATE:
         # {"step": …, "params": …, "opt_state": …}
-        step, copies = _steps(node["step"])
-        parameters = _stored_leaves(node["params"])
-        return FoundState(path, "train state", (), step, copies, parameters)
-    return None
+        kind, params, state = "train state", node["params"], node
+    else:
+        return None
+    step, copies = _steps(state["step"])
+    parameters = tuple(_leaf(path, leaf) for path, leaf in leaves(params))
+    return FoundState(
+        "/".join(place), kind, tuple(sorted(names)), step, copies, parameters
+    )
 
 
 def _steps(step: Tree) -> tuple[int | None, int | None]:
@@ -163,10 +163,6 @@ def by_fields() -> Mapping[frozenset[str], tuple[str, ...]]:
             fields = frozenset(optimizer.state)
             found[fields] = (*found.get(fields, ()), name)
     return found
-
-
-def _stored_leaves(tree: Tree) -> tuple[StoredLeaf, ...]:
-    return tuple(_leaf(path, leaf) for path, leaf in leaves(tree))
 
 
 def _leaf(place: Path, value: Tree) -> StoredLeaf:

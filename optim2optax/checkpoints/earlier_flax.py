@@ -99,19 +99,13 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
 def _one_step(groups: Mapping[str, Tree]) -> Tree:
     """The step that all groups have."""
     steps = [group["step"] for group in groups.values()]
-    numbers = [_number(step) for step in steps]
-    if any(number != numbers[0] for number in numbers):
+    # of copies, the first
+    numbers = {int(np.ravel(step)[0]) for step in steps}
+    if len(numbers) > 1:
         raise CheckpointError(
             "`state` has groups with different steps, and the new state counts them as one."
         )
     return steps[0]
-
-
-def _number(step: Tree) -> Any:
-    if isinstance(step, np.ndarray) and step.size:
-        # of copies, the first
-        return step.flat[0].item()
-    return step
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:

@@ -15,33 +15,26 @@ def split(state: Any) -> tuple[Any, dict[Path, Any]]:
     found: dict[Path, Any] = {}
 
     def without(node: Any, path: Path) -> Any:
-        # (params, opt_state, tx)
-        items = _items(node)
-        for _, value in items:
+        # a named tuple is not looked into: optax.GradientTransformation is one itself
+        if type(node) not in (dict, tuple, list):
+            return node
+        rest: list[tuple[Any, Any]] = []
+        for key, value in node.items() if type(node) is dict else enumerate(node):
+            # (params, opt_state, tx)
             if _is_transformation(value):
                 found[path] = value
-        rest = [(key, value) for key, value in items if not _is_transformation(value)]
+            else:
+                rest.append((key, value))
         if type(node) is dict:
             return {key: without(value, (*path, str(key))) for key, value in rest}
-        if type(node) in (tuple, list):
-            # what is behind a transformation moves up
-            children = [
-                without(value, (*path, str(number)))
-                for number, (_, value) in enumerate(rest)
-            ]
-            return type(node)(children)
-        return node
+        # what is behind a transformation moves up
+        children = [value for _, value in rest]
+        return type(node)(
+            without(value, (*path, str(number)))
+            for number, value in enumerate(children)
+        )
 
     return without(state, ()), found
-
-
-def _items(node: Any) -> list[tuple[Any, Any]]:
-    if type(node) is dict:
-        return [*node.items()]
-    # a named tuple is not looked into: optax.GradientTransformation is one itself
-    if type(node) in (tuple, list):
-        return [*enumerate(node)]
-    return []
 
 
 def _is_transformation(value: Any) -> bool:

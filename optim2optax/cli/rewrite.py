@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from codemods.model import EmittedOptimizer, FileResult, Form, Progress, Style
+from codemods.model import EmittedOptimizer, FileResult, Form, Style
 from codemods.sources.parsing import uncollected
 from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
@@ -261,44 +261,26 @@ def _check_usage(given: Mapping[str, Any]) -> None:
 
 
 def _rewrite_paths(
-    paths: Sequence[str],
-    settings: Settings,
-    prove: Prove | None,
-    *,
-    verbose: bool,
+    paths: Sequence[str], settings: Settings, prove: Prove | None, *, verbose: bool
 ) -> list[FileResult]:
     """Find files and rewrite them, and tell of that on standard error."""
     log = Log() if verbose else None
-    with progress_line() as progress:
-        found = find_files(paths, settings.exclude, log.left_out if log else None)
-        told = log.timed(progress) if log else progress
-        results = _rewrite_files(found, paths, settings, prove, told)
-    if log:
-        log.print(results, {file.path for file in found})
-    return results
-
-
-def _rewrite_files(
-    found: Sequence[Found],
-    paths: Sequence[str],
-    settings: Settings,
-    prove: Prove | None,
-    progress: Progress | None,
-) -> list[FileResult]:
     try:
-        return rewrite_files(
-            found,
-            settings.options,
-            write=not settings.preview,
-            allow_dirty=settings.allow_dirty,
-            jobs=settings.jobs,
-            progress=progress,
-            prove=prove,
-            vendor=settings.vendor,
-            declaring=lambda: find_declaring(paths, settings.exclude, declares),
-            context=_context(paths, settings),
-            with_related=settings.with_related,
-        )
+        with progress_line() as progress:
+            found = find_files(paths, settings.exclude, log.left_out if log else None)
+            results = rewrite_files(
+                found,
+                settings.options,
+                write=not settings.preview,
+                allow_dirty=settings.allow_dirty,
+                jobs=settings.jobs,
+                progress=log.timed(progress) if log else progress,
+                prove=prove,
+                vendor=settings.vendor,
+                declaring=lambda: find_declaring(paths, settings.exclude, declares),
+                context=_context(paths, settings),
+                with_related=settings.with_related,
+            )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error
     except LegacyWheelError as error:
@@ -311,6 +293,9 @@ def _rewrite_files(
             + "\nCommit or stage them first, so that you can see and undo what this tool does, "
             "or give --allow-dirty."
         ) from error
+    if log:
+        log.print(results, {file.path for file in found})
+    return results
 
 
 def _context(paths: Sequence[str], settings: Settings) -> Context:
