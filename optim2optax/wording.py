@@ -5,6 +5,22 @@ from __future__ import annotations
 import html
 import re
 
+TITLES = {
+    "collections": "Python",
+    "dataclasses": "Python",
+    "flax": "Flax",
+    "jax": "JAX",
+    "numpy": "NumPy",
+    "python": "Python",
+    "scipy": "SciPy",
+}
+"""How people call packages, where that is not their name."""
+
+
+def titled(package: str) -> str:
+    """How people call a package."""
+    return TITLES.get(package, package)
+
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """A number with its noun, such as `1 site` or `1,234 sites`."""

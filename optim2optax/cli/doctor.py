@@ -20,7 +20,6 @@ from optim2optax.doctor.dependents import dependents
 from optim2optax.doctor.module_imports import ImportFailure, import_each
 from optim2optax.doctor.obstacles import (
     NEWEST,
-    TITLES,
     Obstacle,
     installed,
     obstacles,
@@ -34,7 +33,7 @@ from optim2optax.project import (
     find_files,
     read_file,
 )
-from optim2optax.wording import counted
+from optim2optax.wording import counted, titled
 
 SHOWN = 3
 """The number of places that are shown of each obstacle."""
@@ -183,7 +182,7 @@ def _print_commands(obstructing: Sequence[Obstacle], paths: Sequence[str]) -> No
 def _titled(name: str, versions: Mapping[str, Version]) -> str:
     """Such as `JAX 0.6.2`, or `Flax (newest)`."""
     version = versions[name]
-    return f"{TITLES[name]} {'(newest)' if version is NEWEST else version}"
+    return f"{titled(name)} {'(newest)' if version is NEWEST else version}"
 
 
 def _print_obstacle(obstacle: Obstacle) -> None:

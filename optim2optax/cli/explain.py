@@ -42,14 +42,12 @@ def complete(
 
 @click.command(
     name="explain",
-    help="Explain a rule, with code before and after, or a legacy optimizer, with the old and new "
-    "update rules.",
     short_help="Explain a rule or an optimizer.",
     epilog=EXAMPLES,
 )
 @click.argument("name", metavar="CODE|OPTIMIZER", shell_complete=complete)
 def command(name: str) -> None:
-    """Explain a rule or a legacy optimizer."""
+    """Explain a rule with code before and after, or an optimizer with both update rules."""
     from codemods.optimizers import optimizers
     from codemods.rules import catalogue
 

@@ -11,7 +11,6 @@ import click
 from click.core import ParameterSource
 
 from codemods.model import Options
-from optim2optax.cli.codes import split_codes, unknown_code
 from optim2optax.configuration import ConfigurationError, find_configuration
 from optim2optax.nearest import did_you_mean
 from optim2optax.project import PatternError, Patterns, shown
@@ -123,10 +122,16 @@ def _converted(context: click.Context, key: str, value: object, origin: str) -> 
 
 
 def _codes(values: Sequence[str], origin: str) -> tuple[str, ...]:
-    codes = split_codes(values)
-    problem = unknown_code(codes)
-    if problem is not None:
-        raise click.UsageError(f"{origin}: {problem}")
+    """Codes of rules as people give them: `FO1,FO202`, in any case, prefixes allowed."""
+    words = ",".join(values).split(",")
+    codes = tuple(word.strip().upper() for word in words if word.strip())
+    for code in codes:
+        # most runs name no codes, and need not import all rules
+        from codemods.rules import catalogue
+
+        if not any(known.startswith(code) for known in catalogue()):
+            hint = did_you_mean(code, catalogue())
+            raise click.UsageError(f"{origin}: no rule has the code {code}{hint}")
     return codes
 
 

@@ -35,17 +35,10 @@ from optim2optax.dependencies.versions import (
     floored,
     with_floor,
 )
+from optim2optax.wording import titled
 
 WATCHED = ("flax", "jax", "jaxlib", OPTAX)
 GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
-TITLES = {
-    "python": "Python",
-    "flax": "Flax",
-    "jax": "JAX",
-    "numpy": "NumPy",
-    "scipy": "SciPy",
-}
-"""How messages call distributions, where that is not their normalized name."""
 
 
 def judged(declared: DeclaredRequirement, text: str, needs: Needs) -> Iterator[Finding]:
@@ -69,8 +62,7 @@ def judged(declared: DeclaredRequirement, text: str, needs: Needs) -> Iterator[F
         yield Finding(HASHED, declared.span, message, remedy=remedy)
         return
     what = f"What replaces `{replaced}`" if replaced else "The new code"
-    title = TITLES.get(declared.name, declared.name)
-    message = f"{what} needs {title} {lowest} or later."
+    message = f"{what} needs {titled(declared.name)} {lowest} or later."
     yield _raising(declared, text, new, message)
 
 

@@ -23,6 +23,7 @@ from codemods.removed.table import (
     changed,
     packages,
 )
+from optim2optax.wording import titled
 
 if TYPE_CHECKING:
     from optim2optax.dependencies.declared import DeclaredRequirement
@@ -39,16 +40,6 @@ NEWEST = Version("9999")
 
 RUNS_ON = ("flax", "jax", "jaxlib", "numpy")
 """The packages whose installed versions the project has to admit."""
-
-TITLES = {
-    "collections": "Python",
-    "dataclasses": "Python",
-    "flax": "Flax",
-    "jax": "JAX",
-    "jaxlib": "jaxlib",
-    "numpy": "NumPy",
-    "optax": "optax",
-}
 
 FORMS = {
     "argument": "{}() without features",
@@ -150,7 +141,7 @@ def pinned(
             found[text, place] = _open(text, place)
         here = versions.get(one.name, NEWEST) if one.name in RUNS_ON else NEWEST
         if here is not NEWEST and not _admits(one, str(here)):
-            remedy = f"It excludes {TITLES[one.name]} {here}. Raise it to run on that."
+            remedy = f"It excludes {titled(one.name)} {here}. Raise it to run on that."
             found[text, place] = Obstacle(text, "", (place,), remedy)
     for result in dependencies(declaring, Options()) if is_old else ():
         for site in result.hints:
@@ -201,11 +192,10 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
     places = tuple(dict.fromkeys(f"{one.path}:{one.line}" for one in found))
     if row is None:  # the syntax of Python 2
         return Obstacle(problem, "", places, "Correct the file, or leave it out.")
+    title = titled(row.package)
     if row.how == NEVER:
-        return Obstacle(
-            row.name, "", places, f"{TITLES[row.package]} does not have it. {row.note}"
-        )
-    since = f"{TITLES[row.package]} {row.removed_in}"
+        return Obstacle(row.name, "", places, f"{title} does not have it. {row.note}")
+    since = f"{title} {row.removed_in}"
     if row == LEGACY:
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
     if row.name in MODELS:
