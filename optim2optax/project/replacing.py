@@ -46,11 +46,7 @@ def _mode(path: Path) -> int:
     """The permissions of a file, or those that a new one gets."""
     if path.exists():
         return path.stat().st_mode & 0o7777
-    return 0o666 & ~_umask()
-
-
-def _umask() -> int:
-    """The mask of permissions, which can only be read by setting it."""
+    # the mask can only be read by setting it
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from itertools import takewhile
 
 from optim2optax.project.finding import Found, find_files, upwards
 from optim2optax.project.patterns import Patterns
+from optim2optax.project.roots import is_package
 
 MARKERS = (".git", "pyproject.toml")
-PACKAGE = "__init__.py"
 
 
 def find_context(
@@ -33,15 +34,12 @@ def _project(folder: str) -> str | None:
 
     Neither is the home folder or the root of the disk: what is below these is no single project.
     """
-    package = None
     home = os.path.realpath(os.path.expanduser("~"))
-    is_package = True
-    for around in upwards(folder):
-        if around in (home, os.path.dirname(around)):
-            break
-        if any(os.path.exists(os.path.join(around, marker)) for marker in MARKERS):
-            return around
-        is_package = is_package and os.path.exists(os.path.join(around, PACKAGE))
-        if is_package:
-            package = around
-    return package
+    around = [
+        *takewhile(lambda one: one not in (home, os.path.dirname(one)), upwards(folder))
+    ]
+    for one in around:
+        if any(os.path.exists(os.path.join(one, marker)) for marker in MARKERS):
+            return one
+    packages = [*takewhile(is_package, around)]
+    return packages[-1] if packages else None

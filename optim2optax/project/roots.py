@@ -64,7 +64,7 @@ def root_of(contents: Mapping[Found, bytes], repository: str = "") -> Root:
     folder = marked or _outermost(named)
     package = _package(folder, contents)
     # src/kit/models is imported as kit.models, from src
-    if not marked and not package and _is_package(folder):
+    if not marked and not package and is_package(folder):
         folder = os.path.dirname(folder)
     return Root(folder, package)
 
@@ -76,12 +76,13 @@ def _has_marker(directory: str) -> bool:
 
 def _outermost(directory: str) -> str:
     """The outermost package around a folder, or the folder."""
-    while _is_package(os.path.dirname(directory)):
+    while is_package(os.path.dirname(directory)):
         directory = os.path.dirname(directory)
     return directory
 
 
-def _is_package(directory: str) -> bool:
+def is_package(directory: str) -> bool:
+    """Whether a folder is a package."""
     return os.path.exists(os.path.join(directory, INIT))
 
 
