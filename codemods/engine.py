@@ -5,7 +5,6 @@ Reads no disk, and runs none of the code.
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -46,7 +45,6 @@ from codemods.renaming.applying import renamed
 from codemods.rewriting.edited_file import Applied
 from codemods.rewriting.editing import TOO_DEEP, Outcome, Work, edit_file
 from codemods.rewriting.insertion import INDENT, module_of
-from codemods.rewriting.legacy_shapes import keeps_shape, shapes_in
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import (
     SUFFIX,
@@ -388,43 +386,20 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
-    changed = (decision for decision in applied if not _stays_in_shape(decision))
-    rewritten = {_use_of(decision) for decision in changed}
     # the first cell of a notebook that changes
     first_cell = opening(unit.places[first - 1][0]) if unit.places else ""
     return Work(
-        unit.path,
-        unit.code,
+        unit,
         edits,
         names,
         plan.options.form,
-        tuple(imports.drop),
-        tuple(imports.add),
-        tuple(imports.origins),
+        imports,
         first_cell,
         markers,
-        shapes_in(n for n in unit.nodes if n not in rewritten or keeps_shape(n)),
         tuple(given.values()),
         imported,
         plan.shared.called.get(unit, {}),
     )
-
-
-def _stays_in_shape(decision: Decision) -> bool:
-    """Whether of an attribute only the owner changes: a legacy state is created for it."""
-    use, edit = decision.use, decision.edit
-    if edit is None or not isinstance(use.node, ast.Attribute):
-        return False
-    # optimizer.target, where `optimizer` alone is replaced
-    return edit.span == use.unit.span(use.owner)
-
-
-def _use_of(decision: Decision) -> ast.AST:
-    """The node that a decision is about: of `optimizer.replace`, the call."""
-    use = decision.use
-    if use.kind == "optimizer.replace" and isinstance(use.parent, ast.Call):
-        return use.parent
-    return use.node
 
 
 def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:

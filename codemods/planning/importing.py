@@ -17,23 +17,16 @@ from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.rewriting.edits import MoveImport
-from codemods.rewriting.imports import Addition, ImportedName, Place
+from codemods.rewriting.imports import Addition, ImportChanges, ImportedName, Place
 from codemods.rules.imports import shares_its_line
 from codemods.sources.modules import Unit
 
 
 @dataclass
-class ImportPlan:
-    """The names to drop from import statements, and the statements to add.
+class ImportPlan(ImportChanges):
+    """What changes of the imports of a file, and the legacy ones that stay, with the reason."""
 
-    `staying` has the legacy imports that stay, with the reason. `origins` are where the statements
-    start that bind what is replaced.
-    """
-
-    drop: list[ImportedName] = field(default_factory=list)
-    add: list[Addition] = field(default_factory=list)
     staying: dict[ast.AST, Reason] = field(default_factory=dict)
-    origins: list[Place] = field(default_factory=list)
 
     @property
     def statements(self) -> list[str]:

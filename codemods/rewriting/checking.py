@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from codemods.inference.scopes import Scopes
 from codemods.rewriting.imports import ImportedName
-from codemods.rewriting.legacy_shapes import shapes_in, too_many
 from codemods.sources.modules import Unit
 from codemods.sources.text import TEXT_OR_COMMENT
 
@@ -27,14 +26,11 @@ def _comments(code: str, without: Iterable[range] = ()) -> Counter[str]:
     return Counter(one[0] for one in found if one[0].startswith("#"))
 
 
-def problem_of(
-    before: Unit, after: Unit, allowed: Counter[str], drop: Iterable[ImportedName]
-) -> str:
+def problem_of(before: Unit, after: Unit, drop: Iterable[ImportedName]) -> str:
     """What breaks a promise of the result: empty if it holds all.
 
-    No name is undefined that was not before, no comment is lost but with the imports that are
-    dropped, and nothing is used as only a legacy object can be but what is `allowed`: what was left
-    for a reason, and what helpers do.
+    No name is undefined that was not before, and no comment is lost but with the imports that are
+    dropped.
     """
     # a name that was undefined before may stay so
     undefined = undefined_names(after)
@@ -42,8 +38,6 @@ def problem_of(
         undefined -= undefined_names(before)
     if undefined:
         return f"undefined: {', '.join(sorted(undefined))}"
-    if shape := too_many(allowed, shapes_in(after.nodes)):
-        return f"something is still used as a legacy object is: `{shape}`"
     # from flax import optim  # the legacy API
     starts = {name.line for name in drop}
     # all lines of `from flax import (`

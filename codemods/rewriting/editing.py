@@ -24,9 +24,8 @@ from codemods.rewriting.apply import Applier
 from codemods.rewriting.checking import problem_of
 from codemods.rewriting.edited_file import WORD, Applied, EditedFile
 from codemods.rewriting.edits import Edit
-from codemods.rewriting.imports import Addition, ImportEditor, ImportedName
+from codemods.rewriting.imports import ImportChanges, ImportEditor
 from codemods.rewriting.insertion import has_support, insert_support
-from codemods.rewriting.legacy_shapes import shapes_in
 from codemods.rewriting.original import IrreproducibleError, Original, Positions
 from codemods.rewriting.planned import Planned
 from codemods.sources.modules import Unit
@@ -58,20 +57,13 @@ Outcome = tuple[str, Applied, Problem | None]
 class Work:
     """All that is needed to edit one file."""
 
-    path: str
-    code: str
+    unit: Unit
     edits: tuple[Edit, ...]
     names: dict[str, str]
     form: Form
-    drop: tuple[ImportedName, ...]
-    add: tuple[Addition, ...]
-    origins: tuple[tuple[int, int], ...]
+    imports: ImportChanges
     cell: str
     markers: dict[int, list[str]]
-    stays: Counter[str]
-    """How often what looks like a legacy use may stand in the result: what is not rewritten is
-    known to be something else, or left with its whole group."""
-
     given: tuple[Support, ...] = ()
     """The helpers that other files import from here."""
 
@@ -89,37 +81,35 @@ def edit_file(work: Work) -> Outcome:
         return _edit_file(work)
     except RecursionError:
         remedy = "Divide its longest expression, and give the parts names."
-        return work.code, Applied(), Problem(TOO_DEEP, remedy)
+        return work.unit.code, Applied(), Problem(TOO_DEEP, remedy)
     except Exception as error:  # noqa: BLE001 - an error must not keep other files from migration
         failure = Failure.of(error)
-        return work.code, Applied(), Problem(failure.summary, failure=failure)
+        return work.unit.code, Applied(), Problem(failure.summary, failure=failure)
 
 
 def _edit_file(work: Work) -> Outcome:
-    tree = parse(work.code)
-    if nests_deeply(tree):
+    if nests_deeply(work.unit.tree):
         raise RecursionError
-    original = Original(Unit(work.path, work.code, tree))
+    original = Original(work.unit)
     try:
         _ = original.module
     except cst.ParserSyntaxError as error:
         text = f"LibCST cannot parse the code near line {error.raw_line}"
-        return work.code, Applied(), Problem(text, "Write it otherwise.")
+        return work.unit.code, Applied(), Problem(text, "Write it otherwise.")
     try:
         return _edited(work, original)
     except IrreproducibleError:
         text = "LibCST does not reproduce this file to the letter"
         remedy = "Let a formatter write the file anew first."
-        return work.code, Applied(), Problem(text, remedy)
+        return work.unit.code, Applied(), Problem(text, remedy)
 
 
 def _edited(work: Work, original: Original) -> Outcome:
-    beside = (one.near for one in work.add if one.near is not None)
-    places = (*beside, *work.origins, *((name.line, name.column) for name in work.drop))
-    planned = Planned(work.edits, (*(line for line, _ in places), *work.markers))
+    planned = Planned(work.edits, (*work.imports.lines, *work.markers))
     positions = Positions(original, planned.touches)
-    editor = ImportEditor(positions.known, work.drop, work.add, work.origins, work.cell)
-    file = EditedFile(original.module, work.code, work.names, work.form, work.called)
+    editor = ImportEditor(positions.known, work.imports, work.cell)
+    code = work.unit.code
+    file = EditedFile(original.module, code, work.names, work.form, work.called)
     applier = Applier(file, positions, planned, editor, work.markers)
     updated = original.module.visit(applier)
     after, applied, problem = _finished(work, original, updated, editor, file.applied)
@@ -136,9 +126,9 @@ def _finished(
     """The outcome once the edits are made: helpers and imports are added, and promises checked."""
     needed = (*applied.supports.values(), *work.given)
     called = {one.name: called_otherwise(one, work.called) for one in needed}
-    bound = _bound_still(work, original)
+    bound = _bound_still(work)
     for name, support in called.items():
-        called[name] = _with_other_imports(support, original.unit, bound)
+        called[name] = _with_other_imports(support, work.unit, bound)
     applied.supports = {support.name: support for support in called.values()}
     own = [one for name, one in called.items() if name not in work.imported]
     supports = {support.name: support for support in own}
@@ -151,34 +141,34 @@ def _finished(
     clash = _clashes(original.module, sources, imported, taken)
     # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
-        return work.code, applied, _taken(fixed[0])
+        return work.unit.code, applied, _taken(fixed[0])
     if clash:
         # other files import these by their names
         given = {support.name for support in work.given}
         # what it is where legacy had the name first, and the file another later, is not clear
-        dropped = {one.name for one in work.drop}
+        dropped = {one.name for one in work.imports.drop}
         fixed_names = applied.fixed | given | dropped
         renamed = _with_other_names(work, clash, taken)
         # once more, with other names for the helpers
         if renamed is not None and fixed_names.isdisjoint(clash):
             return _edited(renamed, original)
-        return work.code, applied, _taken(clash[0])
-    other = _meant_otherwise(original.unit, supports)
+        return work.unit.code, applied, _taken(clash[0])
+    other = _meant_otherwise(work.unit, supports)
     if other is not None:
         text = f"a helper needs the name `{other}`, which is something else"
-        return work.code, applied, Problem(text, _renaming(other))
+        return work.unit.code, applied, Problem(text, _renaming(other))
     for support in supports.values():
         editor.require(support.imports)
-    limit = limit_of_rewritten(work.code, original.module.default_indent)
+    limit = limit_of_rewritten(work.unit.code, original.module.default_indent)
     editor.require(_statements(work, imported, limit))
     finished = editor.finish(updated)
     supported = insert_support(finished, list(sources.values()), original)
     if supported is None:
         text = "a helper would have to stand ahead of the imports that it needs"
         remedy = "Move the imports of the file to its top."
-        return work.code, applied, Problem(text, remedy)
+        return work.unit.code, applied, Problem(text, remedy)
     after = original.code_of(supported)
-    return _checked(work, original, applied, after, list(sources.values()))
+    return _checked(work, applied, after)
 
 
 def _taken(name: str) -> Problem:
@@ -313,31 +303,26 @@ def _with_other_names(work: Work, clash: list[str], taken: set[str]) -> Work | N
     return replace(work, called=called)
 
 
-def _checked(
-    work: Work, original: Original, applied: Applied, after: str, helpers: list[str]
-) -> Outcome:
+def _checked(work: Work, applied: Applied, after: str) -> Outcome:
     """The outcome of new code: with a problem, if it breaks a promise or an edit was not made."""
     missed = [edit for edit in work.edits if edit.span not in applied.after]
     if missed:
         return after, applied, Problem(f"not found: {missed[0]}")
-    nodes = [node for source in helpers for node in ast.walk(parse(source))]
-    # what helpers do may look like a legacy use
-    allowed = work.stays + shapes_in(nodes)
     try:
         tree = parse(after)
     except SyntaxError as error:
         return after, applied, Problem(f"does not parse: {error}")
-    new = Unit(work.path, after, tree)
-    problem = problem_of(original.unit, new, allowed, work.drop)
+    new = Unit(work.unit.path, after, tree)
+    problem = problem_of(work.unit, new, work.imports.drop)
     if problem:
         return after, applied, Problem(problem)
-    return realigned(original.unit, new), applied, None
+    return realigned(work.unit, new), applied, None
 
 
-def _bound_still(work: Work, original: Original) -> set[str]:
+def _bound_still(work: Work) -> set[str]:
     """The names that any scope of a file binds, other than by imports that are dropped."""
-    bound = Counter(original.unit.names_bound)
-    bound.subtract(name.name for name in work.drop)
+    bound = Counter(work.unit.names_bound)
+    bound.subtract(name.name for name in work.imports.drop)
     return {name for name, count in bound.items() if count > 0}
 
 

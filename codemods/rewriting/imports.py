@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import libcst as cst
 from libcst.metadata import CodeRange
@@ -62,6 +62,25 @@ class Addition:
     near: Place | None = None
 
 
+@dataclass
+class ImportChanges:
+    """The names to drop from import statements, and the statements to add.
+
+    `origins` are where the statements start that bind what is replaced.
+    """
+
+    drop: list[ImportedName] = field(default_factory=list)
+    add: list[Addition] = field(default_factory=list)
+    origins: list[Place] = field(default_factory=list)
+
+    @property
+    def lines(self) -> Iterator[int]:
+        """The lines of statements that change or show new ones their place."""
+        yield from (one.near[0] for one in self.add if one.near is not None)
+        yield from (line for line, _ in self.origins)
+        yield from (name.line for name in self.drop)
+
+
 class ImportEditor:
     """Edits imports while a transformer passes over a tree.
 
@@ -71,26 +90,20 @@ class ImportEditor:
     def __init__(
         self,
         positions: Mapping[cst.CSTNode, CodeRange],
-        drop: Collection[ImportedName],
-        add: Sequence[Addition],
-        origins: Collection[Place] = (),
+        changes: ImportChanges,
         cell: str = "",
     ) -> None:
-        """Sort the imports to drop and to add by their places.
-
-        `origins` are where the imports start that bind what is replaced. `cell` opens the first
-        cell of a notebook that changes.
-        """
+        """Sort the changes by their places; `cell` opens the first one of a notebook with any."""
         self._positions = positions
-        self._origins = origins
+        self._origins = changes.origins
         self._cell = cell
         self._drop: dict[Place, set[str]] = {}
-        for name in drop:
+        for name in changes.drop:
             place = (name.line, name.column)
             self._drop.setdefault(place, set()).add(name.name)
         self._top: list[str] = []
         self._nested: dict[Place, list[str]] = {}
-        for addition in add:
+        for addition in changes.add:
             beside = self._top
             # import optax, within the function that had `from flax import optim`
             if addition.near is not None:

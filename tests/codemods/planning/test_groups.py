@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import ast
 from dataclasses import replace
 from textwrap import dedent
 
 from codemods import Source, migrate
 from codemods.rewriting.editing import Work, edit_file
 from codemods.rewriting.edits import Replace
+from codemods.rewriting.imports import ImportChanges
+from codemods.sources.modules import Unit
 from tests.codemods.programs import OPTAX_ALONE, migrated, project, result_of
 
 
@@ -56,17 +58,13 @@ def test_a_helper_that_is_there_already_is_used() -> None:
 def test_a_result_with_undefined_names_is_refused() -> None:
     """The last safety: an edit that names something that the file lacks."""
     work = Work(
-        "train.py",
-        "x = 1\n",
+        Unit("train.py", "x = 1\n", ast.parse("x = 1\n")),
         (Replace((1, 4, 1, 5), "nowhere"),),
         {},
         "alias",
-        (),
-        (),
-        (),
+        ImportChanges(),
         "",
         {},
-        Counter(),
     )
 
     assert problem(work) == "undefined: nowhere"
