@@ -44,6 +44,7 @@ from codemods.renaming import plan_renames
 from codemods.renaming.applying import renamed
 from codemods.rewriting.edited_file import Applied
 from codemods.rewriting.editing import TOO_DEEP, Outcome, Work, edit_file
+from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.insertion import INDENT, module_of
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import (
@@ -377,7 +378,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     decisions = plan.of(unit)
     applied = [decision for decision in decisions if decision.applies]
     changes = (decision.edit for decision in applied)
-    edits = tuple(edit for edit in changes if edit is not None and edit.imports is None)
+    edits = tuple(edit for edit in changes if edit and not isinstance(edit, MoveImport))
     # no comment in a file of which nothing is rewritten
     markers = _markers(decisions, plan) if edits else {}
     given = plan.shared.given.get(unit, {})

@@ -11,6 +11,7 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import first_sites
 from codemods.planning.importing import ImportPlan
 from codemods.rewriting.edited_file import Applied
+from codemods.rewriting.edits import MoveImport
 
 
 class Accounting:
@@ -89,8 +90,8 @@ def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> st
     """The new text of what a decision rewrote."""
     edit = decision.edit
     # from jax import tree_map
-    if edit is not None and edit.imports is not None:
-        return edit.imports
+    if isinstance(edit, MoveImport):
+        return edit.statement
     # from flax import optim
     if decision.use.kind == "import":
         return "\n".join(imports.statements)

@@ -91,30 +91,29 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
             if support.source:
                 needs[unit][support.name] = support
     counts = Counter(chain.from_iterable(needs.values()))
-    moving = [
-        unit
+    moving = {
+        unit.path: unit
         for unit, supports in sorted(needs.items(), key=lambda item: item[0].path)
-        if any(map(is_long, supports.values()))
-        or any(counts[one] > 1 for one in supports)
-    ]
+        if any(is_long(one) or counts[name] > 1 for name, one in supports.items())
+    }
     outcome = Shared()
     # the only file of a program keeps what it needs, as what comes from standard input
     if not moving or sum(unit.writable for unit in facts.project.read) < 2:
         return outcome
     texts = {unit.path: unit.code for unit in facts.project.read}
-    outcome.places = Places(
+    places = outcome.places = Places(
         {**facts.project.others, **texts},
         facts.paths,
         graphs=facts.graphs,
         written=[unit.path for unit in facts.project.read if unit.writable],
     )
-    files = [unit for unit in moving if not unit.places]
-    for place, together in _by_place(files, facts, outcome.places).items():
-        _move(place, together, needs, outcome)
+    files = [path for path, unit in moving.items() if not unit.places]
+    for place, together in _by_place(files, places).items():
+        _move(place, [moving[path] for path in together], needs, outcome)
     # a notebook runs in any folder: it finds the new module only where it imports the package
-    for unit in moving:
+    for path, unit in moving.items():
         for place, there in outcome.modules.items():
-            if unit.places and outcome.places.imports_beside(unit.path, place):
+            if unit.places and places.imports_beside(path, place):
                 lacking = {
                     name: one for name, one in needs[unit].items() if name not in there
                 }
@@ -122,23 +121,22 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
                     there.update(lacking)
                 _import(unit, place, needs[unit], outcome)
                 break
-    for together in _programs(
-        [unit for unit in moving if _has_shared(needs[unit])], facts
-    ):
-        served = {outcome.module(unit) for unit in together}
-        places = {None if one is None else one[0] for one in served}
-        if len(together) > 1 and (len(places) > 1 or None in places):
-            outcome.homeless.update(together)
+    sharing = [
+        path
+        for path, unit in moving.items()
+        if any(support.is_shared for support in needs[unit].values())
+    ]
+    for program in places.programs(sharing):
+        served = {outcome.module(moving[path]) for path in program}
+        modules = {None if one is None else one[0] for one in served}
+        if len(program) > 1 and (len(modules) > 1 or None in modules):
+            outcome.homeless.update(moving[path] for path in program)
     return outcome
 
 
 def is_long(support: Support) -> bool:
     """Whether a helper is in a module of its own, whoever needs it."""
     return support.is_shared or support.source.count("\n") > LONGEST
-
-
-def _has_shared(supports: dict[str, Support]) -> bool:
-    return any(support.is_shared for support in supports.values())
 
 
 def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Support]:
@@ -160,39 +158,26 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
     return edit.supports
 
 
-def _by_place(units: list[Unit], facts: Facts, places: Places) -> dict[str, list[Unit]]:
+def _by_place(paths: list[str], places: Places) -> dict[str, list[str]]:
     """The files by the new module that they can import, all of them by one name.
 
     It is that of all files, else of those of a program, of a folder, or of each.
     """
-    found: dict[str, list[Unit]] = defaultdict(list)
-    pending = [units] if units else []
+    found: dict[str, list[str]] = defaultdict(list)
+    pending = [paths] if paths else []
     while pending:
         group = pending.pop()
-        place = _place(group, places)
+        place = next(filter(None, (places.find(group, name) for name in NAMES)), None)
         if place is not None:
-            paths = [unit.path for unit in (*found[place], *group)]
-            if places.serves(place, paths):
+            if places.serves(place, [*found[place], *group]):
                 found[place] += group
             continue
-        folders: dict[str, list[Unit]] = defaultdict(list)
-        for unit in group:
-            folders[unit.path.rpartition("/")[0]].append(unit)
-        ways = (
-            _programs(group, facts),
-            [*folders.values()],
-            [[unit] for unit in group],
-        )
+        folders: dict[str, list[str]] = defaultdict(list)
+        for path in group:
+            folders[path.rpartition("/")[0]].append(path)
+        ways = (places.programs(group), [*folders.values()], [[path] for path in group])
         pending += next((parts for parts in ways if len(parts) > 1), [])
-    return {
-        place: sorted(group, key=lambda unit: unit.path)
-        for place, group in found.items()
-    }
-
-
-def _place(units: list[Unit], places: Places) -> str | None:
-    paths = [unit.path for unit in units]
-    return next(filter(None, (places.find(paths, name) for name in NAMES)), None)
+    return {place: sorted(group) for place, group in found.items()}
 
 
 def _move(place: str, units: list[Unit], needs: Needs, outcome: Shared) -> None:
@@ -235,18 +220,3 @@ def _commonest(needs: Iterable[dict[str, Support]]) -> dict[str, Support]:
         for name, support in supports.items():
             found[name][support] += 1
     return {name: count.most_common(1)[0][0] for name, count in found.items()}
-
-
-def _programs(units: list[Unit], facts: Facts) -> list[list[Unit]]:
-    """The files that may be in one program, directly or by way of others."""
-    found: list[list[Unit]] = []
-    for unit in units:
-        program = facts.together(unit)
-        near: list[list[Unit]] = []
-        far: list[list[Unit]] = []
-        for group in found:
-            is_near = any(one.path in program for one in group)
-            (near if is_near else far).append(group)
-        # a file that two groups can be in one program with makes one group of them
-        found = [*far, [*chain.from_iterable(near), unit]]
-    return found

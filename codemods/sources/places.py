@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
 from posixpath import commonprefix
 from typing import NamedTuple
@@ -197,6 +198,17 @@ class Places:
         """The files that may be in one program with a file, itself included."""
         imports, importers = self._graphs
         return reachable(reachable({path}, importers), imports)
+
+    def programs(self, paths: Iterable[str]) -> list[list[str]]:
+        """Files by the programs that they may be in, directly or by way of others."""
+        found: list[list[str]] = []
+        for path in paths:
+            together = self.together(path)
+            near = [one for one in found if not together.isdisjoint(one)]
+            # a file that two groups can be in one program with makes one group of them
+            found = [one for one in found if one not in near]
+            found.append([*chain.from_iterable(near), path])
+        return found
 
     def _roots_of(
         self, paths: Iterable[str], module: str | None = None

@@ -79,21 +79,11 @@ class Copies:
         if place is not None:
             return dict.fromkeys(paths, place)
         found: dict[str, str] = {}
-        for program in self._programs(paths):
+        for program in self.places.programs(paths):
             place = self._place_for(program, name)
             if place is not None:
                 found |= dict.fromkeys(program, place)
         return found
-
-    def _programs(self, paths: Iterable[str]) -> list[list[str]]:
-        """Files by the programs that they may be in; those of none in common are apart."""
-        programs: list[set[str]] = []
-        for path in paths:
-            together = self.places.together(path)
-            joined = [one for one in programs if not one.isdisjoint(together)]
-            programs = [one for one in programs if one not in joined]
-            programs.append(together.union(*joined))
-        return [[path for path in paths if path in one] for one in programs]
 
     def _place_for(self, paths: Sequence[str], name: str) -> str | None:
         if self.existing:

@@ -20,7 +20,6 @@ Holes = tuple[tuple[str, Span], ...]
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 HOLE = re.compile(r"\{[^{}]*\}")
-WORD = re.compile(r"\b[^\W\d]\w*")
 ROOT = re.compile(r"(?<![\w.])[^\W\d]\w*")
 """A word that is not an attribute."""
 
@@ -76,8 +75,10 @@ class Edit:
 
     @property
     def words(self) -> list[str]:
-        """The words of source text that it puts into the file as they are."""
-        return []
+        """The words of source text that it may put into the file as they are."""
+        return [
+            word for text in self.texts for word in ROOT.findall(HOLE.sub("it", text))
+        ]
 
     @property
     def texts(self) -> Iterator[str]:
@@ -102,11 +103,6 @@ class Edit:
     def merged(self, other: Edit) -> Edit | None:
         """One edit that does what two of the same place do; None if they do not go together."""
         return self if self == other else None
-
-    @property
-    def imports(self) -> str | None:
-        """The import statement that it puts in the place of another; None if it is no such edit."""
-        return None
 
     @property
     def note(self) -> str:
@@ -142,11 +138,6 @@ def placeholders(texts: Iterable[str]) -> set[str]:
     return {match[1] for text in texts for match in PLACEHOLDER.finditer(text)}
 
 
-def roots(template: str) -> list[str]:
-    """The words of a template that are neither attributes nor in braces."""
-    return ROOT.findall(HOLE.sub("it", template))
-
-
 def expressions_within(node: ast.AST) -> Iterator[ast.expr]:
     """An expression, and all that it is made of."""
     return (part for part in ast.walk(node) if isinstance(part, ast.expr))
@@ -158,13 +149,13 @@ def called(node: ast.AST) -> ast.AST:
 
 
 def _texts(part: object) -> Iterator[str]:
-    """All texts within an edit, or within a part of it."""
+    """All texts within an edit, or within a part of it, but names of holes."""
     if isinstance(part, str):
         yield part
     parts: Iterable[object] = ()
     if isinstance(part, tuple):
         parts = part
     elif is_dataclass(part) and not isinstance(part, Support):
-        parts = vars(part).values()
+        parts = (inner for name, inner in vars(part).items() if name != "holes")
     for inner in parts:
         yield from _texts(inner)

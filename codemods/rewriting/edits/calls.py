@@ -10,13 +10,11 @@ from codemods.cst.template import SLICES
 from codemods.inference.binding import values_of
 from codemods.optimizers.base import Support
 from codemods.rewriting.edits.base import (
-    WORD,
     Edit,
     Holes,
     Place,
     expressions_within,
     joined,
-    roots,
 )
 from codemods.sources.modules import Span, Unit
 
@@ -49,15 +47,6 @@ class RewriteCall(Edit):
     prelude: str = ""
     then: str = ""
 
-    @property
-    def words(self) -> list[str]:
-        return [word for template in self._templates for word in roots(template)]
-
-    @property
-    def _templates(self) -> tuple[str, ...]:
-        of_arguments = (argument.template for argument in self.arguments)
-        return (self.function, self.prelude, *of_arguments, self.then)
-
     def gone(self, place: Place) -> Iterable[ast.AST]:
         call = _call_at(self.span, place)
         if call is None:
@@ -76,7 +65,7 @@ class RewriteCall(Edit):
     def _arguments_that_go(self, call: ast.Call, unit: Unit) -> Iterator[ast.expr]:
         """The arguments that are in no hole of a template."""
         kept = {argument.index for argument in self.arguments}
-        text = " ".join(self._templates)
+        text = " ".join(self.texts)
         holes = {span for _, span in self.holes}
         sliced = [span for name, span in self.holes if name == SLICES]
         for index, value in enumerate(values_of(call)):
@@ -104,14 +93,6 @@ class ChangeArguments(Edit):
     added: tuple[tuple[str, str], ...] = ()
     is_partial: bool = False
     spread: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
-
-    @property
-    def needs(self) -> set[str]:
-        return set()
-
-    @property
-    def words(self) -> list[str]:
-        return [word for _, text in self.added for word in WORD.findall(text)]
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         call = _call_at(self.span, place)

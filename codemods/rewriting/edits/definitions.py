@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from codemods.optimizers import composite
 from codemods.optimizers.functions import Alias
 from codemods.rewriting.edits.base import (
-    WORD,
     Edit,
     Made,
     Place,
@@ -40,10 +39,6 @@ class ConvertDefinition(Edit):
     def needs(self) -> set[str]:
         # a composite is written with helpers
         return set() if self.optimizer in composite() else {"optax"}
-
-    @property
-    def words(self) -> list[str]:
-        return WORD.findall(f"{self.rate} {self.link}")
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         return _callee(place)

@@ -14,7 +14,6 @@ from codemods.rewriting.edits.base import (
     Place,
     expressions_within,
     joined,
-    roots,
 )
 from codemods.sources.modules import Unit
 
@@ -33,10 +32,6 @@ class Replace(Edit):
     template: str
     holes: Holes = ()
     supports: tuple[Support, ...] = ()
-
-    @property
-    def words(self) -> list[str]:
-        return roots(self.template)
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         if IT in self.template or not isinstance(place.node, ast.expr):
@@ -70,10 +65,6 @@ class ReplaceQuoted(Edit):
 
     names: tuple[tuple[str, str], ...]
     supports: tuple[Support, ...] = ()
-
-    @property
-    def words(self) -> list[str]:
-        return [word for _, template in self.names for word in roots(template)]
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         return [part for node in place.said for part in ast.walk(node)]

@@ -103,7 +103,3 @@ class MoveImport(Edit):
 
     bound: str
     statement: str
-
-    @property
-    def imports(self) -> str:
-        return self.statement
