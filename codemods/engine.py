@@ -32,8 +32,7 @@ from codemods.model import (
 )
 from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.accounting import Accounting
-from codemods.planning.attempts import Attempts
-from codemods.planning.decisions import Decision, Plan
+from codemods.planning.decisions import Attempts, Decision, Plan
 from codemods.planning.emitted import Emitter
 from codemods.planning.escaping import escaping
 from codemods.planning.importing import ImportPlan, plan_imports
@@ -328,10 +327,13 @@ def _edit_all(
             }
             plan.hints += escaping(plan)
             return plan, edited
-        applied_decisions = (one for one in plan.decisions if one.applies)
-        uses = (one.use for one in applied_decisions)
-        modernized = {use.unit for use in uses if use.kind in MODERNIZED}
-        attempts.follow(invalid, modernized)
+        for unit, problem in invalid.items():
+            rewritten = (one.use.kind for one in plan.of(unit) if one.applies)
+            # perhaps the fault is in what has to do with no optimizer
+            is_modernized = any(kind in MODERNIZED for kind in rewritten)
+            (attempts.unmodernized if is_modernized else attempts.failed)[unit] = (
+                problem
+            )
 
 
 def _outcomes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
@@ -36,21 +36,19 @@ STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
 class Stepping:
     """The facts, and the steps of the project by the optimizers that take them.
 
-    In the files of `plain`, no idioms are tried; nor for the objects of `with_interface`, whose
-    definitions keep their interface, each for a reason.
+    No idioms are tried for the objects of `with_interface`, whose definitions keep their interface,
+    each for a reason.
     """
 
     def __init__(
         self,
         facts: Facts,
         options: Options | None = None,
-        plain: Collection[Unit] = (),
         with_interface: Mapping[LegacyObject, Message] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
         self.flow = facts.flow
         self.options = options or Options()
-        self.plain = plain
         self.with_interface = with_interface
         self.origins = facts.of(Origins)
 

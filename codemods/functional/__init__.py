@@ -15,7 +15,7 @@ from codemods.functional.names import Names
 from codemods.functional.writing import Draft
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
-from codemods.idioms.groups import Outcomes, refuse_plain
+from codemods.idioms.groups import Outcomes, refuse_kept
 from codemods.idioms.order import Edits
 from codemods.idioms.own_states import OwnStates
 from codemods.inference.objects import LegacyObject
@@ -90,7 +90,7 @@ def train_step(params, opt_state, batch, tx):
                 before.put(node, unit, edit)
         draft = Draft(group, names, Edits(before))
         draft.write()
-        refuse_plain(draft.edits, group.uses, self.stepping)
+        refuse_kept(group.uses, self.stepping)
         for node in before:
             if draft.edits[node] == before[node]:
                 del draft.edits[node]

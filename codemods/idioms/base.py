@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import ClassVar, Protocol, TypeVar
+from itertools import takewhile
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
@@ -96,44 +96,29 @@ F = TypeVar("F", bound=Finding)
 class Results:
     """What is found of a program, by the class that finds it, each when it is first asked for.
 
-    An idiom may ask for those that come before it in the order, and for what needs none but these.
-
-    Raises:
-      LookupError: if an idiom is asked for that has no place in the order, or a later one.
+    An idiom gets those that come before it in the order, and asks for no others.
     """
 
     def __init__(
         self,
         stepping: Stepping,
         order: Sequence[type[Idiom]],
-        found: dict[type[Finding], Finding] | None = None,
+        found: dict[type[Finding], Any] | None = None,
     ) -> None:
         self._stepping = stepping
         self._order = order
-        self._found: dict[type[Finding], Finding] = {} if found is None else found
+        self._found: dict[type[Finding], Any] = {} if found is None else found
 
     def __getitem__(self, finding: type[F]) -> F:
-        order = self._order
-        if issubclass(finding, Idiom):
-            if finding not in order:
-                raise LookupError(
-                    f"`{finding.__name__}` is not before the idiom that asks for it"
-                )
-            order = order[: order.index(finding)]
         if finding not in self._found:
-            self._found[finding] = finding(
-                self._stepping, Results(self._stepping, order, self._found)
-            )
-        found = self._found[finding]
-        assert isinstance(found, finding)
+            before = [*takewhile(lambda one: one is not finding, self._order)]
+            results = Results(self._stepping, before, self._found)
+            self._found[finding] = finding(self._stepping, results)
+        found: F = self._found[finding]
         return found
 
     def __iter__(self) -> Iterator[Idiom]:
-        return iter(self._all)
-
-    @cached_property
-    def _all(self) -> tuple[Idiom, ...]:
-        return tuple(self[idiom] for idiom in self._order)
+        return (self[idiom] for idiom in self._order)
 
     def edits_of(self, objects: Collection[LegacyObject]) -> Iterator[Edits]:
         """What each of these idioms changes for some objects."""

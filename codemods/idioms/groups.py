@@ -155,20 +155,7 @@ def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
             )
 
 
-def refuse_plain(
-    edits: Edits,
-    places: Iterable[Use | LegacyObject],
-    stepping: Stepping,
-) -> None:
-    """Refuse an idiom that changes something where no idiom may be used.
-
-    Raises:
-      Unproven: if it does.
-    """
-    places = list(places)
-    units = {unit for unit, _ in edits.values()}
-    units |= {place.unit for place in places}
-    if not units.isdisjoint(stepping.plain):
-        raise Unproven("the file could not be rewritten in this form")
+def refuse_kept(places: Iterable[Use | LegacyObject], stepping: Stepping) -> None:
+    """Refuse an idiom at uses or objects of which one keeps the interface of its definition."""
     if any(map(stepping.keeps_interface, places)):
         raise Unproven("its definition keeps its interface")

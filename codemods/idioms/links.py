@@ -16,7 +16,7 @@ from codemods.idioms.dead_code import DeadCode
 from codemods.idioms.groups import (
     Outcomes,
     constructors,
-    refuse_plain,
+    refuse_kept,
     refuse_templates,
 )
 from codemods.idioms.order import Edits
@@ -189,7 +189,7 @@ class Links(Outcomes[Linked]):
         dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
         self._take_out(step, taken, dead_code)
         self._bequeath(list(links), dead_code.edits, members)
-        refuse_plain(dead_code.edits, (step, *members), self.stepping)
+        refuse_kept((step, *members), self.stepping)
         # an edit of one place includes what other idioms do to it
         beside = Edits()
         for edits in self.results.edits_of(members):

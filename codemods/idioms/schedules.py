@@ -14,7 +14,7 @@ from codemods.idioms.dead_code import DeadCode
 from codemods.idioms.groups import (
     Outcomes,
     constructors,
-    refuse_plain,
+    refuse_kept,
     refuse_templates,
 )
 from codemods.idioms.order import Edits
@@ -126,7 +126,7 @@ def _schedule(
     filled = passing.as_argument({call: learning_rate(call) for call in calls})
     dead_code = DeadCode(origins, passing.edits, passing.needed, ())
     dead_code.clear(given)
-    refuse_plain(dead_code.edits, (step, *objects), stepping)
+    refuse_kept((step, *objects), stepping)
     counts = not isinstance(rate.expression, ast.Constant)
     return Schedule(filled, dead_code.edits, counts, dead_code.removed)
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import Name
+from codemods.analysis.removed_names import MODERNIZED
 from codemods.analysis.uses import Use
 from codemods.model import Options, Prose, Refusal, Status
 from codemods.planning.sharing import Shared
+from codemods.rewriting.editing import Problem
 from codemods.rewriting.edits import Edit
 from codemods.rules import Rule
 from codemods.sources.modules import Unit
@@ -50,6 +52,25 @@ class Decision:
         """Note of what is refused that it cannot migrate before some files are writable, too."""
         if self.refusal is not None:
             self.refusal = replace(self.refusal, related=paths)
+
+
+@dataclass
+class Attempts:
+    """The files that were not valid when they were edited, each with the problem.
+
+    First what has to do with no optimizer is left as it was (`unmodernized`), then the whole file.
+    """
+
+    unmodernized: dict[Unit, Problem] = field(default_factory=dict)
+    failed: dict[Unit, Problem] = field(default_factory=dict)
+
+    def problem(self, use: Use) -> Problem | None:
+        """What was wrong with a file in which a use was rewritten; None if it may be rewritten."""
+        problem = self.failed.get(use.unit)
+        # jax.tree_map, which has to do with no optimizer
+        if problem is None and use.kind in MODERNIZED:
+            problem = self.unmodernized.get(use.unit)
+        return problem
 
 
 @dataclass

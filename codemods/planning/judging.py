@@ -12,8 +12,7 @@ from codemods.analysis.uses import Use
 from codemods.containment import Failure
 from codemods.messages import message
 from codemods.model import File, Options, Refusal
-from codemods.planning.attempts import Attempts
-from codemods.planning.decisions import Decision, Plan
+from codemods.planning.decisions import Attempts, Decision, Plan
 from codemods.rules import catalogue, reasons
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import is_behind_magic

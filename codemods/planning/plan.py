@@ -16,8 +16,7 @@ from codemods.containment import Failure
 from codemods.inference.objects import LegacyObject
 from codemods.messages import joined
 from codemods.model import Message, Options, Refusal
-from codemods.planning.attempts import Attempts
-from codemods.planning.decisions import Decision, Plan
+from codemods.planning.decisions import Attempts, Decision, Plan
 from codemods.planning.groups import (
     complete_groups,
     grouped,
@@ -37,9 +36,8 @@ from codemods.sources.suppression import left, suppressions
 def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     """Decide on every use.
 
-    The groups that reach a file that failed are refused; those in plain files take their general
-    forms. The optimizers that cannot migrate as optax has them keep the interface of their
-    definitions, where that makes them whole.
+    The groups that reach a file that failed are refused. The optimizers that cannot migrate as
+    optax has them keep the interface of their definitions, where that makes them whole.
     """
     blank = Plan(facts, options)
     for unit in facts.project.units:
@@ -73,7 +71,7 @@ def _decided(
 ) -> Plan:
     """Fill a plan with decisions; the objects of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
-    context = Context(facts, options, attempts.plain, keeping)
+    context = Context(facts, options, keeping)
     for use in _in_order(facts, context.more_uses):
         decision = _decision(use, plan, attempts, context)
         if decision is not None and decision.status == "hint":

@@ -30,7 +30,6 @@ class Planned:
         """`others` are lines that change beside those of the edits."""
         self.of_expressions: dict[Span, Edit] = {}
         self.moves: list[MoveStatement] = []
-        self.statements: list[ReplaceStatement] = []
         self.wanted: set[Span] = set()
         self._of_statements: dict[type, dict[Start, StatementEdit]] = defaultdict(dict)
         for edit in planned:
@@ -41,9 +40,12 @@ class Planned:
                 self._of_statements[type(edit)][edit.span[:2]] = edit
             else:
                 self._put(edit)
-        for replaced in self._of_statements[ReplaceStatement].values():
-            if isinstance(replaced, ReplaceStatement):
-                self.statements.append(replaced)
+        # the statements that get the comments of others, by the spans of these
+        self.heirs = {
+            edit.span: edit.heir
+            for edit in planned
+            if isinstance(edit, ReplaceStatement) and edit.heir is not None
+        }
         # where a statement has to be looked into
         self.spans = {*self.of_expressions, *self.wanted}
         self._lines = sorted({span[0] for span in self.spans})
@@ -58,13 +60,6 @@ class Planned:
         other = self.of_expressions.get(edit.span)
         both = None if other is None else other.merged(edit)
         self.of_expressions[edit.span] = both or edit
-
-    @property
-    def heirs(self) -> dict[Span, Span]:
-        """The statements that get the comments of others, by the spans of these."""
-        return {
-            edit.span: edit.heir for edit in self.statements if edit.heir is not None
-        }
 
     def at(self, kind: type[StatementEditT], start: Start) -> StatementEditT | None:
         """The edit of a kind of the statement that starts somewhere."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -28,24 +28,22 @@ from codemods.model import Message, Options
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules.idioms import in_order
 from codemods.rules.notes import Notes
-from codemods.sources.modules import Unit
 
 
 class Context:
     """What a rule may ask: the facts, where optimizers take steps, and what idioms have found.
 
-    For `plain` and `kept`, see `Stepping`.
+    The definitions of objects that are `kept` keep their interface, each for a reason.
     """
 
     def __init__(
         self,
         facts: Facts,
         options: Options,
-        plain: Collection[Unit] = (),
         kept: Mapping[LegacyObject, Message] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
-        self.stepping = Stepping(facts, options, plain, kept)
+        self.stepping = Stepping(facts, options, kept)
         self.origins = self.stepping.origins
         self.idioms = Results(self.stepping, in_order())
 

@@ -12,7 +12,7 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
-from codemods.idioms.groups import refuse_plain
+from codemods.idioms.groups import refuse_kept
 from codemods.idioms.order import Edits
 from codemods.idioms.own_states.candidates import change_class, check_class
 from codemods.idioms.own_states.change import StateChange
@@ -152,7 +152,7 @@ def _state(draft: Proof) -> OwnState:
         left = next(iter((*draft.created.values(), *draft.stepped.values())))
         raise Unproven("its optimizer goes elsewhere at {}", left.location)
     change_class(draft)
-    refuse_plain(draft.result.edits, draft.objects, draft.stepping)
+    refuse_kept(draft.objects, draft.stepping)
     return draft.result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codemods.optimizers.base import Support
@@ -65,6 +65,10 @@ class ReplaceQuoted(Edit):
 
     names: tuple[tuple[str, str], ...]
     supports: tuple[Support, ...] = ()
+
+    @property
+    def texts(self) -> Iterator[str]:
+        return (template for _, template in self.names)
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         return [part for node in place.said for part in ast.walk(node)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-import pytest
-
 from codemods import idioms
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
@@ -37,16 +35,6 @@ def test_what_is_found_is_found_once() -> None:
     found = results(Schedules, Asking)
     assert found[Asking].schedules is found[Schedules]
     assert found[Overrides].schedules is found[Schedules]
-
-
-@pytest.mark.parametrize("order", [(Asking, Schedules), (Asking,)])
-def test_no_idiom_gets_the_results_of_a_later_one(
-    order: tuple[type[Idiom], ...],
-) -> None:
-    with pytest.raises(
-        LookupError, match="`Schedules` is not before the idiom that asks for it"
-    ):
-        results(*order)[Asking]
 
 
 def test_no_idiom_is_forgotten() -> None:
