@@ -21,34 +21,11 @@ from codemods.rewriting.edits import Argument, Edit, Holes, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.hyper_params import (
-    IS_HYPERPARAM,
     keeps_rate,
     rates_of_step,
     refuse_rate,
     with_rate,
 )
-
-STEP_WITH_RATE = Support(
-    name="step_with_rate",
-    source='''def step_with_rate(state, grads, learning_rate):
-    """One step of a train state whose learning rate is an injected hyperparameter."""
-    opt_state = optax.tree_utils.tree_set(state.opt_state, learning_rate=learning_rate)
-    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
-''',
-    imports=("import optax",),
-)
-
-STEP_WITH_RATE_ALONE = dataclasses.replace(
-    STEP_WITH_RATE,
-    source='''def step_with_rate(state, grads, learning_rate):
-    """One step of a train state whose learning rate is an injected hyperparameter."""
-    opt_state = optax.tree_utils.tree_set(
-        state.opt_state, is_hyperparam, learning_rate=learning_rate
-    )
-    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
-''',
-)
-"""The same where a parameter may be called `learning_rate`."""
 
 
 @rule(
@@ -218,9 +195,6 @@ def _set_rate(
         return refusal
     if override.arg != RATE:
         return _set_hyper_params(legacy, override, context)
-    # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
-    if not _may_come_first(legacy.call, [override], context):
-        return _step_with_rate(legacy, context)
     return _set_first(legacy, [override], context)
 
 
@@ -236,15 +210,16 @@ def _set_decay(
     if context.overrides.keeps_rate(legacy.use):
         return keeps_rate("Pass `learning_rate=` here too.")
     given = [word for word in legacy.call.keywords if word in (override, decay)]
-    if not _may_come_first(legacy.call, given, context):
-        return _refuse_order()
     return _set_first(legacy, given, context)
 
 
 def _set_first(
     legacy: LegacyStep, given: list[ast.keyword], context: Context
-) -> RewriteCall:
+) -> Edit | Refusal:
     """A step with hyperparameters that are set in the state before it."""
+    # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
+    if not _may_come_first(legacy.call, given, context):
+        return _refuse_order()
     before = len(legacy.call.args)
     places = [before + legacy.call.keywords.index(word) for word in given]
     words = ", ".join(f"{{argument:{place}}}" for place in places)
@@ -374,22 +349,6 @@ def _set_again(
         return refusal
     opt_state, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
     return _with_state(legacy, opt_state, supports, (legacy.use.owner, *moved), context)
-
-
-def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
-    """The step as a call of a helper that is given the same, in the same order."""
-    call = legacy.call
-    given: list[Argument] = [Argument(None, template="{owner}")]
-    for index, word in enumerate((*call.args, *call.keywords)):
-        is_rate = isinstance(word, ast.keyword) and word.arg == RATE
-        given.append(Argument(RATE, index=index) if is_rate else legacy.gradients)
-    function = f"{{support:{STEP_WITH_RATE.name}}}"
-    supports: tuple[Support, ...] = (STEP_WITH_RATE,)
-    if context.stepping.param_names.may_be_rate:
-        supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
-    return RewriteCall(
-        legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports
-    )
 
 
 def _may_come_first(

@@ -18,7 +18,7 @@ from codemods.optimizers.base import RATE, Support
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.sources.modules import Span, Unit
+from codemods.sources.modules import Unit
 
 IS_HYPERPARAM = Support(
     name="is_hyperparam",
@@ -32,13 +32,12 @@ IS_HYPERPARAM = Support(
 SET_RATES = Support(
     name="set_learning_rates",
     source='''def set_learning_rates(opt_state, *rates):
-    """Set the learning rate of each group of `partition_by_path`; None keeps it."""
+    """Set the learning rate of each group of `partition_by_path`."""
     for index, rate in enumerate(rates):
-        if rate is not None:
-            group = jax.tree_util.DictKey(str(index))
-            opt_state = optax.tree_utils.tree_set(
-                opt_state, lambda path, _: group in path, learning_rate=rate
-            )
+        group = jax.tree_util.DictKey(str(index))
+        opt_state = optax.tree_utils.tree_set(
+            opt_state, lambda path, _: group in path, learning_rate=rate
+        )
     return opt_state
 ''',
     imports=("import jax", "import optax"),
@@ -46,24 +45,18 @@ SET_RATES = Support(
 
 SET_RATES_ALONE = replace(
     SET_RATES,
-    source='''def set_learning_rates(opt_state, *rates):
-    """Set the learning rate of each group of `partition_by_path`; None keeps it."""
-    for index, rate in enumerate(rates):
-        if rate is not None:
-            group = jax.tree_util.DictKey(str(index))
-
-            def is_of_group(path, leaf):
-                return group in path and is_hyperparam(path, leaf)
-
-            opt_state = optax.tree_utils.tree_set(
-                opt_state, is_of_group, learning_rate=rate
-            )
-    return opt_state
-''',
+    source=SET_RATES.source.replace(
+        "            opt_state, lambda path, _: group in path, learning_rate=rate\n",
+        """\
+            opt_state,
+            lambda path, leaf: group in path and is_hyperparam(path, leaf),
+            learning_rate=rate,
+""",
+    ),
 )
 """The same where a parameter may be called `learning_rate`."""
 
-Rates = tuple[ast.expr | None, ...]
+Rates = tuple[ast.expr, ...]
 
 
 @rule(
@@ -301,15 +294,9 @@ def rates_of_step(
     sizes = _group_counts(use, context)
     if isinstance(rates, ast.expr) and None in sizes:
         return _one_rate(rates, use, context)
-    # hyper_params=(a.replace(learning_rate=rate), b), of a MultiOptimizer of two groups
+    # hyper_params=[a.replace(learning_rate=rate), b.replace(…)], of a MultiOptimizer of two groups
     if isinstance(rates, tuple) and sizes - {None} == {len(rates)}:
-        if _keeps_the_same_groups(rates, use, context):
-            return _rates_of_groups(rates, use, context)
-        return reasons.overrides(
-            "This step keeps the constructor's learning rate of a group, while another step "
-            "sets that.",
-            "Set the learning rate of that group here too.",
-        )
+        return _rates_of_groups(rates, use, context)
     return reasons.overrides(
         "This step overrides `hyper_params` by more than learning rates of what the definition "
         "had, or it is not clear what it sets.",
@@ -333,43 +320,14 @@ def _rates_of_groups(
     context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]]:
     """An `opt_state` with a learning rate for each group of a MultiOptimizer."""
-    arguments: list[str] = []
-    holes: list[tuple[str, Span]] = []
-    for index, rate in enumerate(rates):
-        if rate is None:
-            arguments.append("None")
-        else:
-            arguments.append(f"{{rate{index}}}")
-            holes.append((f"rate{index}", use.unit.span(rate)))
+    spans = map(use.unit.span, rates)
+    holes = tuple((f"rate{index}", span) for index, span in enumerate(spans))
+    arguments = ", ".join(f"{{{name}}}" for name, _ in holes)
     supports: tuple[Support, ...] = (SET_RATES,)
     if context.stepping.param_names.may_be_rate:
         supports = (IS_HYPERPARAM, SET_RATES_ALONE)
-    template = (
-        f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(arguments)})"
-    )
-    return template, tuple(holes), supports
-
-
-def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
-    """Whether all steps of the optimizers leave the same groups their own rates."""
-    ours = _groups_without_rate(rates)
-    steps = context.stepping.steps(use.objects)
-    if all(_groups_left_alone(step, context) == ours for step in steps):
-        return True
-    return not ours
-
-
-def _groups_left_alone(step: Use, context: Context) -> set[int] | None:
-    """The groups whose rates a step does not set; None if it is not given rates of groups."""
-    override = context.overrides.of(step)
-    if override is None or override.arg == RATE:
-        return None
-    rates = _new_rates(override.value, step.unit, context)
-    return _groups_without_rate(rates) if isinstance(rates, tuple) else None
-
-
-def _groups_without_rate(rates: Rates) -> set[int]:
-    return {index for index, rate in enumerate(rates) if rate is None}
+    template = f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {arguments})"
+    return template, holes, supports
 
 
 def _group_counts(use: Use, context: Context) -> set[int | None]:
@@ -401,7 +359,7 @@ def _new_rates(
 ) -> ast.expr | Rates | None:
     """The rate that `hyper_params=value` sets, or the rates of all groups of a MultiOptimizer.
 
-    None if it sets anything else. A group that keeps its own rate has None among the rates.
+    None if it sets anything else, or leaves a group its own rate.
     """
     # hyper_params=[first.replace(learning_rate=rate), second]
     if isinstance(value, ast.List | ast.Tuple):
@@ -422,12 +380,16 @@ def _rates_of_elements(
     unit: Unit,
     context: Context,
 ) -> Rates | None:
-    """The rates in a list that has, for each group in order, its hyperparameters or new ones."""
-    rates: list[ast.expr | None] = []
+    """The rates in a list of the hyperparameters of each group, in order, with another rate."""
+    rates: list[ast.expr] = []
     for index, element in enumerate(elements):
         rate = new_rate(element)
-        old = element if rate is None else element.func.value  # type: ignore[attr-defined]
-        if _element(old, unit, context) != index:
+        if rate is None:
+            return None
+        # groups[0].replace(learning_rate=rate)
+        assert isinstance(element, ast.Call)
+        assert isinstance(element.func, ast.Attribute)
+        if _element(element.func.value, unit, context) != index:
             return None
         rates.append(rate)
     return tuple(rates)

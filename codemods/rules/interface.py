@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.uses import Use
-from codemods.inference.binding import Wrong, arguments_of, bind
+from codemods.inference.binding import Wrong, bind
 from codemods.inference.objects import LegacyObject
-from codemods.messages import message
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import Support
 from codemods.optimizers.interface import (
     APPLY_GRADIENTS_WITH,
     by_name,
     has_interface,
     interface_of,
 )
-from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
+from codemods.optimizers.methods import STEP
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -28,35 +26,11 @@ from codemods.rules.types import named
 FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 """The fields of an optimizer, and those of a train state."""
 
-STORED = {"state_dict": STATE_DICT, "restore_state": RESTORE_STATE_DICT}
-"""The methods of a definition that make and read state dicts, with their signatures."""
-
-RESTORED = Support(
-    name="restored",
-    source='''def restored(params, opt_state, state_dict):
-    """Parameters and the state of an optimizer, from their state dict."""
-    wanted = {"target": params, "state": opt_state}
-    return tuple(
-        serialization.from_state_dict(old, state_dict[key])
-        for key, old in wanted.items()
-    )
-''',
-    imports=("from flax import serialization",),
-)
-
 ARGUMENTS = "FO905"
 """The code of the reason why a call stays that legacy did not accept."""
 
 ANNOTATED = ("OptimizerDef", "OptimizerState")
 """The classes that an annotation may name beside those of the optimizers."""
-
-OF_OPTIMIZERS = (
-    "optimizer.state_dict",
-    "optimizer.restore_state",
-    "restored",
-    "stored",
-)
-"""The uses that make or take the state dict of an optimizer."""
 
 OF_CLASSES = ("check", "class", "definition", "value")
 """The kinds of uses that name a class."""
@@ -108,8 +82,6 @@ def is_decided(use: Use) -> bool:
                 is_private and bool(interface_of(use.name))
             )
         case "optimizer.apply_gradient" | "optimizer.replace":
-            return use.call is not None
-        case "definition.state_dict" | "definition.restore_state":
             return use.call is not None
         case "optimizer.replicate" | "optimizer.unreplicate":
             return True
@@ -190,8 +162,6 @@ def _of_object(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
     if use.kind == "optimizer.replace":
         return _replaced(use, use.call)
-    if use.name in STORED:
-        return _stored(use, use.call, context)
     return _step(use, use.call, context)
 
 
@@ -247,49 +217,6 @@ def _replaced(use: Use, call: ast.Call) -> Edit | Refusal:
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,)
     )
-
-
-def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
-    """The state dict of parameters and a state, or both restored from one.
-
-    That is right as long as the program has no state dicts of whole optimizers.
-    """
-    whole = _use_of_whole_state_dict(use, context)
-    if whole is not None:
-        return reasons.state(
-            message(
-                "The state dict of a definition, which may meet that of an optimizer ({}), whose "
-                "keys are others now.",
-                whole.location,
-            ),
-            "Use the one or the other throughout.",
-        )
-    given = arguments_of(STORED[use.name], call)
-    if given is None:
-        return reasons.arguments(
-            f"`{use.name}` is not given what it takes.", "Correct the call."
-        )
-    holes = tuple((name, use.unit.span(value)) for name, value in given.items())
-    # definition.state_dict(target, state)
-    if use.name == "state_dict":
-        template = (
-            '{serialization}.to_state_dict({"target": {target}, "state": {state}})'
-        )
-        return Replace(use.unit.span(call), template, holes)
-    # definition.restore_state(opt_target, opt_state, state_dict)
-    template = (
-        f"{{support:{RESTORED.name}}}({{opt_target}}, {{opt_state}}, {{state_dict}})"
-    )
-    return Replace(use.unit.span(call), template, holes, (RESTORED,))
-
-
-def _use_of_whole_state_dict(use: Use, context: Context) -> Use | None:
-    """The first use of a state dict of an optimizer in the same program, if there is one."""
-    program = context.facts.together(use.unit)
-    for other in context.facts.uses:
-        if other.kind in OF_OPTIMIZERS and other.unit.path in program:
-            return other
-    return None
 
 
 def _step(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:

@@ -90,21 +90,7 @@ LEFT = {
         "FO910",
     ),
     "those of another place": (GROUPS, lines(TAKEN, step(new("first"), new("config.second"))), "FO910"),
-    "a step that sets the rate of all groups, and one that keeps one": (
-        GROUPS,
-        lines(TAKEN, step("first", new("second")), "optimizer = optimizer.apply_gradient(grads, learning_rate=rate)"),
-        "FO910",
-    ),
-    "a step that keeps all rates, and one that keeps one": (
-        GROUPS,
-        lines(TAKEN, step("first", new("second")), "optimizer = optimizer.apply_gradient(grads)"),
-        "FO910",
-    ),
-    "a step that is not plain to see, and one that keeps a group's rate": (
-        GROUPS,
-        lines(TAKEN, step("first", new("second")), "optimizer = optimizer.apply_gradient(grads, hyper_params=config)"),
-        "FO910",
-    ),
+    "a step that keeps the rate of a group": (GROUPS, lines(TAKEN, step("first", new("second"))), "FO910"),
 }  # fmt: skip
 
 
@@ -180,16 +166,6 @@ REWRITTEN = {
         ADAM,
         lines("definition = optimizer.optimizer_def", step(new("definition.hyper_params"))),
         ["definition = optimizer.tx", ONE_RATE, TAKE_STEP],
-    ),
-    "steps that keep the rate of the same group": (
-        GROUPS,
-        lines(TAKEN, step("first", new("second")), step("first", new("second", "1.0"))),
-        [
-            "opt_state = set_learning_rates(optimizer.opt_state, None, rate)",
-            TAKE_STEP,
-            "opt_state = set_learning_rates(optimizer.opt_state, None, 1.0)",
-            TAKE_STEP,
-        ],
     ),
     "one for each group, and then one for all": (
         GROUPS,
