@@ -7,24 +7,24 @@ with `**arguments`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import indent
 
 import libcst as cst
 
-from codemods.cst.template import expression
+from codemods.cst.breaking import fit
+from codemods.cst.template import expression, statement
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import UNSET_RATE, with_float_rate
-from codemods.optimizers.base import RATE, LegacyOptimizer, Support
+from codemods.optimizers.base import RATE, LegacyOptimizer, Parameter, Support
 
 BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
-# optax.scale_by_learning_rate(learning_rate), or (learning_rate=float(learning_rate or 0)),
-LAST_CALL = re.compile(r"^( +)(.*)\(((?:[^()]|float\([^()]*\))+)\),$", re.MULTILINE)
-CHOICE = re.compile(r"^( +)(?![ (])(.*) (if .*) (else .*),$", re.MULTILINE)
-APART = r"\1(\n\1    \2\n\1    \3\n\1    \4\n\1),"
+INDENT = " " * 4
+PASS = statement("pass")
 
 
 def function_name(optimizer: str) -> str:
@@ -43,28 +43,25 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     """
     found = optimizers()[optimizer]
     name = function_name(optimizer)
-    one_line, stacked = (
-        found.convert(with_float_rate(call) if inject else call, form, inject)
-        for call in _calls(found)
-    )
-    body = _body(one_line.expression)
-    # with a line for each argument, if one line is not enough
-    if len(f"    return {body}") > WIDTH:
-        body = _body(stacked.expression)
-    signature = _signature(found, inject)
+    call = _call(found)
+    converted = found.convert(with_float_rate(call) if inject else call, form, inject)
+    returned = cst.SimpleStatementLine([cst.Return(converted.expression)])
+    module = cst.Module([])
+    body = module.code_for_node(fit(module, WIDTH, PASS, returned, len(INDENT)))
+    words = [_parameter(one, inject) for one in found.parameters]
     summary = f"{optimizer} by the names that its arguments had in Flax."
     if inject:
         summary += (
             "\n\n    Where no learning rate is given, each step has to set it.\n    "
         )
-    source = f'''def {name}({signature}):
+    source = f'''{fitted(f"def {name}", words, ":")}
     """{summary}"""
-    return {body}
 '''
+    source += indent(body.replace("'", '"'), INDENT)
     imports: tuple[str, ...] = ("import optax",)
     if "jnp." in source:
         imports = ("import jax.numpy as jnp", *imports)
-    return (*one_line.supports, Support(name, source, imports))
+    return (*converted.supports, Support(name, source, imports))
 
 
 @dataclass(frozen=True)
@@ -112,53 +109,30 @@ def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, .
     return (*supports, Support(BY_NAME, dictionary, ()))
 
 
-def _calls(optimizer: LegacyOptimizer) -> tuple[cst.Call, cst.Call]:
-    """A call with every argument, on one line and with a line for each."""
+def _call(optimizer: LegacyOptimizer) -> cst.Call:
+    """A call with every argument: `optim.Adam(learning_rate, beta1=beta1, …)`."""
     first, *rest = [parameter.name for parameter in optimizer.parameters]
-    # optim.Adam(learning_rate, beta1=beta1, …)
-    words = [first, *(f"{name}={name}" for name in rest)]
-    arguments = ", ".join(words)
-    lines = "".join(f"    {word},\n" for word in words)
-    one_line = expression(f"optim.{optimizer.name}({arguments})")
-    stacked = expression(f"optim.{optimizer.name}(\n{lines})")
-    assert isinstance(one_line, cst.Call)
-    assert isinstance(stacked, cst.Call)
-    return one_line, stacked
+    words = ", ".join((first, *(f"{name}={name}" for name in rest)))
+    return cst.ensure_type(expression(f"optim.{optimizer.name}({words})"), cst.Call)
 
 
-def _signature(optimizer: LegacyOptimizer, inject: bool) -> str:
-    words: list[str] = []
-    for parameter in optimizer.parameters:
-        name = parameter.name
-        if name != RATE:
-            words.append(f"{name}={parameter.default}")
-        # each step may set a rate that is injected, and the call need not
-        elif inject:
-            words.append(f"{RATE}={UNSET_RATE}")
-        else:
-            words.append(RATE)
-    line = ", ".join(words)
-    name = function_name(optimizer.name)
-    if len(f"def {name}({line}):") <= WIDTH:
+def _parameter(parameter: Parameter, inject: bool) -> str:
+    """A parameter of the function, with its default."""
+    if parameter.name != RATE:
+        return f"{parameter.name}={parameter.default}"
+    # each step may set a rate that is injected, and the call need not
+    return f"{RATE}={UNSET_RATE}" if inject else RATE
+
+
+def fitted(head: str, parts: Sequence[str], tail: str) -> str:
+    """A call or signature, with its parts on lines of their own if they need them."""
+    text = ", ".join(parts)
+    line = f"{head}({text}){tail}"
+    indentation = head[: len(head) - len(head.lstrip())]
+    inner = indentation + INDENT
+    if len(line) <= WIDTH:
         return line
-    lines = "".join(f"    {word},\n" for word in words)
-    return f"\n{lines}"
-
-
-def _body(node: cst.BaseExpression) -> str:
-    code = cst.Module([]).code_for_node(node)
-    # as it stands behind `return`, in the body of a function
-    text = code.replace("\n", "\n    ").replace("'", '"')
-    text = CHOICE.sub(APART, text)
-    return LAST_CALL.sub(_stacked, text)
-
-
-def _stacked(match: re.Match[str]) -> str:
-    """A call on a line of its own, with a line for each argument if it is too long."""
-    indent, callee, arguments = match.groups()
-    if len(match[0]) <= WIDTH:
-        return match[0]
-    lines = ""
-    for argument in arguments.split(", "):
-        lines += f"{indent}    {argument},\n"
-    return f"{indent}{callee}(\n{lines}{indent}),"
+    if len(inner + text) <= WIDTH:
+        return f"{head}(\n{inner}{text}\n{indentation}){tail}"
+    lines = "".join(f"{inner}{part},\n" for part in parts)
+    return f"{head}(\n{lines}{indentation}){tail}"

@@ -8,14 +8,13 @@ parameter, all of its definitions become such classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from textwrap import indent
 
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer, Support
+from codemods.optimizers.functions import WIDTH, fitted
 from codemods.optimizers.views import OPTIMIZER_STATE, param_state
-
-WIDTH = 88
 
 OPTIMIZER_DEF = Support(
     name="OptimizerDef",
@@ -153,32 +152,18 @@ def _title(optimizer: LegacyOptimizer) -> str:
     return re.split("[:,]", optimizer.documentation, maxsplit=1)[0]
 
 
-def _fitted(head: str, parts: Sequence[str], tail: str) -> str:
-    """A call or signature, with its parts on lines of their own if they need them."""
-    text = ", ".join(parts)
-    line = f"{head}({text}){tail}"
-    indentation = head[: len(head) - len(head.lstrip())]
-    inner = indentation + " " * 4
-    if len(line) <= WIDTH:
-        return line
-    if len(inner + text) <= WIDTH:
-        return f"{head}(\n{inner}{text}\n{indentation}){tail}"
-    lines = "".join(f"{inner}{part},\n" for part in parts)
-    return f"{head}(\n{lines}{indentation}){tail}"
-
-
 def _optimizer(name: str) -> tuple[Support, ...]:
     """The class that keeps the interface of an optimizer, behind what it needs."""
     found = optimizers()[name]
     names = [parameter.name for parameter in found.parameters]
     given = [f"{parameter.name}={parameter.default}" for parameter in found.parameters]
-    signature = _fitted("    def __init__", ["self", *given], ":")
-    passed = _fitted(f"            {name}{HYPER_PARAMS}", names, "")
+    signature = fitted("    def __init__", ["self", *given], ":")
+    passed = fitted(f"            {name}{HYPER_PARAMS}", names, "")
     made = f"        super().__init__({passed.lstrip()})"
     if len(made) > WIDTH:
         made = f"        super().__init__(\n{passed}\n        )"
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
-    state = _fitted(f"        return {name}{PARAM_STATE}", initial.split(", "), "")
+    state = fitted(f"        return {name}{PARAM_STATE}", initial.split(", "), "")
     source = f'''class {name}({OPTIMIZER_DEF.name}):
     """{_title(found)}, as a rule for each parameter."""
 
