@@ -19,6 +19,9 @@ REPLICATE = taking(devices=None, axis_name=ast.Constant("batch"))
 """`optimizer.replicate`, which named the axis over which later steps average."""
 
 RESTORE_STATE = taking("state")
+STATE_DICT = taking("target", "state")
+RESTORE_STATE_DICT = taking("opt_target", "opt_state", "state_dict")
+"""`definition.state_dict` and `definition.restore_state`."""
 
 TRAVERSAL = taking("filter_fn")
 """`ModelParamTraversal`."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.uses import Use
-from codemods.inference.binding import Wrong, bind
+from codemods.inference.binding import Wrong, arguments_of, bind
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
+from codemods.optimizers.base import Support
 from codemods.optimizers.interface import (
     APPLY_GRADIENTS_WITH,
     by_name,
     has_interface,
     interface_of,
 )
-from codemods.optimizers.methods import STEP
+from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -25,6 +26,22 @@ from codemods.rules.types import named
 
 FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 """The fields of an optimizer, and those of a train state."""
+
+STORED = {"state_dict": STATE_DICT, "restore_state": RESTORE_STATE_DICT}
+"""The methods of a definition that make and read state dicts, with their signatures."""
+
+RESTORED = Support(
+    name="restored",
+    source='''def restored(params, opt_state, state_dict):
+    """Parameters and the state of an optimizer, from their state dict."""
+    wanted = {"target": params, "state": opt_state}
+    return tuple(
+        serialization.from_state_dict(old, state_dict[key])
+        for key, old in wanted.items()
+    )
+''',
+    imports=("from flax import serialization",),
+)
 
 ARGUMENTS = "FO905"
 """The code of the reason why a call stays that legacy did not accept."""
@@ -82,6 +99,8 @@ def is_decided(use: Use) -> bool:
                 is_private and bool(interface_of(use.name))
             )
         case "optimizer.apply_gradient" | "optimizer.replace":
+            return use.call is not None
+        case "definition.state_dict" | "definition.restore_state":
             return use.call is not None
         case "optimizer.replicate" | "optimizer.unreplicate":
             return True
@@ -162,6 +181,8 @@ def _of_object(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Replace(use.span, f"{{owner}}.{field}", (use.owner_hole,))
     if use.kind == "optimizer.replace":
         return _replaced(use, use.call)
+    if use.name in STORED:
+        return _stored(use, use.call)
     return _step(use, use.call, context)
 
 
@@ -217,6 +238,27 @@ def _replaced(use: Use, call: ast.Call) -> Edit | Refusal:
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,)
     )
+
+
+def _stored(use: Use, call: ast.Call) -> Edit | Refusal:
+    """The state dict of parameters and a state, or both restored from one."""
+    given = arguments_of(STORED[use.name], call)
+    if given is None:
+        return reasons.arguments(
+            f"`{use.name}` is not given what it takes.", "Correct the call."
+        )
+    holes = tuple((name, use.unit.span(value)) for name, value in given.items())
+    # definition.state_dict(target, state)
+    if use.name == "state_dict":
+        template = (
+            '{serialization}.to_state_dict({"target": {target}, "state": {state}})'
+        )
+        return Replace(use.unit.span(call), template, holes)
+    # definition.restore_state(opt_target, opt_state, state_dict)
+    template = (
+        f"{{support:{RESTORED.name}}}({{opt_target}}, {{opt_state}}, {{state_dict}})"
+    )
+    return Replace(use.unit.span(call), template, holes, (RESTORED,))
 
 
 def _step(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:

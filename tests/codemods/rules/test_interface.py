@@ -140,6 +140,10 @@ PROGRAMS = {
         "definition.update_hyper_params(beta1=0.5), params, state, gradients(params, batch))"
     ),
     "a bare step, among others": bare(f"(params, state), batch = {CALL}, 0"),
+    "a bare state, stored": bare(
+        f"params, state = {CALL}; stored = definition.state_dict(params, state)",
+        told="[sorted(stored), int(definition.restore_state(params, state, stored)[1].step)]",
+    ),
     "a loss with a rate": {
         "train.py": HEAD
         + """
@@ -187,8 +191,14 @@ def run(params, batches):
     "variables that are called as helpers are": one(
         "optim.Adam(0.1)",
         given=", beta1=0.5",
-        told="[apply_gradients_with]",
-        more="apply_gradients_with = 3\n",
+        told="[restored, apply_gradients_with, state.step]",
+        more="""
+        restored = apply_gradients_with = 3
+        definition = optim.Adam(0.3)
+        state = definition.init_state({"w": jnp.ones(2)})
+        stored = definition.state_dict({"w": jnp.ones(2)}, state)
+        _, state = definition.restore_state({"w": jnp.ones(2)}, state, stored)
+        """,
     ),
     "struct of the standard library": {
         "train.py": one(
@@ -256,10 +266,6 @@ def test_a_new_module_has_the_classes_of_several_files() -> None:
 STAYING = {
     "a class of one's own takes the name of what is imported": one(
         "OptimizerDef(0.1)", more="class OptimizerDef(optim.Momentum):\n    pass\n"
-    ),
-    "its definition makes a state dict": one(
-        "optim.Adam(0.1)",
-        told="[sorted(optimizer.optimizer_def.state_dict(optimizer.target, optimizer.state))]",
     ),
     "what it is of has another method of the name": one(
         "optim.Adam(0.1)",
