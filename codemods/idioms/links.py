@@ -188,7 +188,6 @@ class Links(Outcomes[Linked]):
         removed = self.results.removed(members)
         dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
         self._take_out(step, taken, dead_code)
-        self._bequeath(list(links), dead_code.edits, members)
         refuse_kept((step, *members), self.stepping)
         # an edit of one place includes what other idioms do to it
         beside = Edits()
@@ -219,22 +218,6 @@ class Links(Outcomes[Linked]):
         # optimizer.state.param_states
         if any(not own.isdisjoint(use.objects) for use in looks):
             raise Unproven("the state of the optimizer is used")
-
-    @staticmethod
-    def _bequeath(
-        constructors: list[ast.AST],
-        edits: Edits,
-        members: list[LegacyObject],
-    ) -> None:
-        """Let the comments on a statement go to the chain, if that is made in the same file."""
-        heirs: dict[Unit, ast.stmt] = {}
-        for obj in members:
-            if obj.node in constructors:
-                heirs[obj.unit] = statement_of(obj.unit, obj.node)
-        for node, (unit, edit) in edits.items():
-            if unit in heirs:
-                heir = unit.span(heirs[unit])
-                edits[node] = (unit, edit.with_heir(heir))
 
     def _take_out(self, use: Use, taken: Taken, dead_code: DeadCode) -> None:
         """Take the statement away, and let the step have the gradients that went into it."""

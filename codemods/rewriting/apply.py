@@ -24,7 +24,6 @@ from codemods.rewriting.imports import ImportEditor
 from codemods.rewriting.lines import (
     gap_and_comments,
     header_end,
-    inherited_comments,
     remarks,
     span_in_ast,
     span_of,
@@ -67,7 +66,6 @@ class Applier(cst.CSTTransformer):
         self.moves = Moves(planned.moves)
         self.imports = imports
         self.comments = comments
-        self.inherited = inherited_comments(planned.heirs, self.positions)
         # statements in which nothing changes
         self.skipped: set[cst.CSTNode] = set()
         # what has been made of each statement
@@ -151,7 +149,6 @@ class Applier(cst.CSTTransformer):
         updated_node: cst.SimpleStatementLine,
     ) -> cst.BaseStatement | cst.RemovalSentinel | Statements:
         span = self._span(original_node)
-        updated_node = with_lines(updated_node, self.inherited.get(span, ()))
         edit = self.planned.at(ReplaceStatement, span[:2])
         if edit is not None and edit.span == span:
             return self._replace_statement(edit, updated_node)
@@ -237,10 +234,9 @@ class Applier(cst.CSTTransformer):
     def _removed(
         self, edit: ReplaceStatement, comments: Iterable[cst.EmptyLine] = ()
     ) -> cst.RemovalSentinel:
-        """Nothing in the place of a statement. Without an heir, its comments stay where it was."""
+        """Nothing in the place of a statement, whose comments stay where it was."""
         self.applied.after[edit.span] = ""
-        if edit.heir is None:
-            self.carried.extend(comments)
+        self.carried.extend(comments)
         return cst.RemovalSentinel.REMOVE
 
     def _commented(self, original: cst.CSTNode, updated: cst.CSTNodeT) -> cst.CSTNodeT:

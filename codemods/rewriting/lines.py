@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import libcst as cst
 from libcst.metadata import CodeRange
 
-from codemods.cst.comments import comments_within
 from codemods.sources.modules import Span
 
 
@@ -32,21 +31,6 @@ def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
     start -= len("(") + len(before.value)
     end += len(after.value) + len(")")
     return first, start, last, end
-
-
-def inherited_comments(
-    heirs: Mapping[Span, Span], positions: Mapping[cst.CSTNode, CodeRange]
-) -> dict[Span, list[cst.EmptyLine]]:
-    """The comments of some statements that go to others, their heirs, by the spans of these."""
-    found: dict[Span, list[cst.EmptyLine]] = {}
-    if not heirs:
-        return found
-    for node, position in positions.items():
-        heir = heirs.get(span_of(position))
-        if heir is not None and isinstance(node, cst.BaseStatement):
-            comments = remarks(comments_within(node))
-            found.setdefault(heir, []).extend(comments)
-    return found
 
 
 def remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:

@@ -40,19 +40,12 @@ class Planned:
                 self._of_statements[type(edit)][edit.span[:2]] = edit
             else:
                 self._put(edit)
-        # the statements that get the comments of others, by the spans of these
-        self.heirs = {
-            edit.span: edit.heir
-            for edit in planned
-            if isinstance(edit, ReplaceStatement) and edit.heir is not None
-        }
         # where a statement has to be looked into
         self.spans = {*self.of_expressions, *self.wanted}
         self._lines = sorted({span[0] for span in self.spans})
         # and where one changes at all
         starts = [edit.span[0] for edit in planned]
         starts += [move.target[0] for move in self.moves]
-        starts += [heir[0] for heir in self.heirs.values()]
         self._touched = sorted({*self._lines, *starts, *others})
 
     def _put(self, edit: Edit) -> None:

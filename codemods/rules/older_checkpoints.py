@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.naming import last_word
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.inference.binding import values_of
-from codemods.inference.objects import Container, Instance, LegacyObject, Place
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message
 from codemods.vocabulary import FILL
@@ -63,35 +64,17 @@ class OlderCheckpoints:
             if call in known or FILL.isdisjoint(self.facts.externals(call.func)):
                 continue
             # checkpoints.restore_checkpoint(folder, State(optimizer, rng))
-            optimizers = tuple(self._optimizers_in(call))
+            given = chain.from_iterable(map(self.facts.objects, values_of(call)))
+            held = self.facts.dataflow.handing.within(given)
+            optimizers = tuple(
+                one
+                for one in held
+                if isinstance(one, LegacyObject) and one.kind == "optimizer"
+            )
             if optimizers:
                 name = ast.unparse(call.func)
                 found.append(Use("restored", name, unit, call, optimizers))
         return found
-
-    def _optimizers_in(self, call: ast.Call) -> list[LegacyObject]:
-        """The optimizers that a call restores, by themselves, in containers or in dataclasses."""
-        flow = self.facts.flow
-        pending: list[Place] = [
-            flow.places.read(argument) for argument in values_of(call)
-        ]
-        seen: dict[Place, None] = dict.fromkeys(pending)
-        found: dict[LegacyObject, None] = {}
-        while pending:
-            for item in flow.solver.at(pending.pop()):
-                inner: list[Place] = []
-                match item:
-                    case LegacyObject(kind="optimizer"):
-                        found[item] = None
-                    case Container():
-                        inner = [("elements", item)]
-                    case Instance(cls=cls):
-                        inner = [
-                            flow.field(cls, name) for name in flow.fields_in_order(cls)
-                        ]
-                pending += [place for place in inner if place not in seen]
-                seen |= dict.fromkeys(inner)
-        return [*found]
 
 
 def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:

@@ -95,11 +95,6 @@ class Edit:
         """Whether nothing takes the place of what it is about."""
         return False
 
-    def with_heir(self, heir: Span) -> Edit:
-        """The same, but the comments of what it removes go to the statement at a span."""
-        del heir
-        return self
-
     def merged(self, other: Edit) -> Edit | None:
         """One edit that does what two of the same place do; None if they do not go together."""
         return self if self == other else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from codemods.optimizers.base import Support
@@ -21,13 +21,12 @@ class StatementEdit(Edit):
 class ReplaceStatement(StatementEdit):
     """Replace the simple statement at `span` by statements made from templates.
 
-    Without templates, the statement or whole function is removed. The comments of a removed
-    statement stay where it was, or go to the one at the span `heir`.
+    Without templates, the statement or whole function is removed, and its comments stay where it
+    was.
     """
 
     templates: tuple[str, ...]
     holes: Holes = ()
-    heir: Span | None = None
     supports: tuple[Support, ...] = ()
 
     @property
@@ -36,9 +35,6 @@ class ReplaceStatement(StatementEdit):
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         return ast.walk(place.node) if self.removes else ()
-
-    def with_heir(self, heir: Span) -> ReplaceStatement:
-        return replace(self, heir=heir) if self.removes else self
 
 
 @dataclass(frozen=True)
