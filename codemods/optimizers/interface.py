@@ -14,7 +14,19 @@ from textwrap import indent
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer, Support
 from codemods.optimizers.functions import WIDTH, fitted
-from codemods.optimizers.views import OPTIMIZER_STATE, param_state
+
+OPTIMIZER_STATE = Support(
+    name="OptimizerState",
+    source='''@struct.dataclass
+class OptimizerState:
+    """The number of steps taken, and what the optimizer keeps for each parameter."""
+
+    step: jax.Array
+    param_states: optax.Params
+''',
+    imports=("from flax import struct", "import jax", "import optax"),
+    is_shared=True,
+)
 
 OPTIMIZER_DEF = Support(
     name="OptimizerDef",
@@ -129,22 +141,35 @@ def by_name(names: Iterable[str]) -> tuple[Support, ...]:
     return *classes.values(), Support("FLAX_OPTIMIZERS", source, (), is_shared=True)
 
 
+def param_state(optimizer: str) -> Support:
+    """The class of what an optimizer keeps for a parameter.
+
+    It has the name of the legacy one without its underscore.
+    """
+    what = f"What {optimizer} keeps for a parameter."
+    return _record(f"{optimizer}{PARAM_STATE}", what, optimizers()[optimizer].state)
+
+
 def _hyper_params(optimizer: str) -> Support:
     """The class of the hyperparameters of an optimizer."""
-    name = f"{optimizer}{HYPER_PARAMS}"
     legacy = optimizers()[optimizer]
     parameters = [parameter.name for parameter in legacy.parameters]
     names = [legacy.hyper_fields.get(parameter, parameter) for parameter in parameters]
-    fields = "\n".join(f"    {field}: jax.Array" for field in names if field)
+    what = f"The hyperparameters of {optimizer}."
+    return _record(f"{optimizer}{HYPER_PARAMS}", what, filter(None, names))
+
+
+def _record(name: str, what: str, fields: Iterable[str]) -> Support:
+    """A dataclass of arrays."""
+    lines = "\n".join(f"    {field}: jax.Array" for field in fields)
     source = f'''@struct.dataclass
 class {name}:
-    """The hyperparameters of {optimizer}."""
+    """{what}"""
 
-{fields}
+{lines}
 '''
-    return Support(
-        name, source, ("from flax import struct", "import jax"), is_shared=True
-    )
+    imports = ("from flax import struct", "import jax")
+    return Support(name, source, imports, is_shared=True)
 
 
 def _title(optimizer: LegacyOptimizer) -> str:

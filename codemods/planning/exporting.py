@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -50,8 +50,6 @@ INERT = (
 ON_PURPOSE = re.compile(r"#\s*noqa(?!:)|#\s*noqa:.*\bF401\b", re.IGNORECASE)
 """The comment on an import that linters are not to call unused."""
 
-"""The places that read an attribute of a name, each with its file."""
-
 
 class Reason(NamedTuple):
     """How an import stays, why, and for the sake of which decision if what needs it stays, too."""
@@ -62,24 +60,27 @@ class Reason(NamedTuple):
 
 
 class Exports:
-    """The legacy imports of a project that stay, each with the reason.
+    """The legacy imports of a project that stay, each with the reason."""
 
-    `removed_nodes` gives the nodes that the edits of a file remove.
-    """
-
-    def __init__(
-        self, plan: Plan, removed_nodes: Callable[[Unit], set[ast.AST]]
-    ) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.facts = plan.facts
-        self._removed_nodes = removed_nodes
         self._removed: dict[Unit, set[ast.AST]] = {}
         self._known: dict[ast.alias, Reason | None] = {}
         self._asked: set[tuple[Scope, str]] = set()
 
+    def applied(self, unit: Unit) -> Iterator[Decision]:
+        """The decisions that apply in a file, other than those on imports."""
+        for decision in self.plan.of(unit):
+            if decision.applies and decision.use.kind != "import":
+                yield decision
+
     def removed_nodes(self, unit: Unit) -> set[ast.AST]:
+        """The nodes that edits remove: the names of legacy classes, but not their arguments."""
         if unit not in self._removed:
-            self._removed[unit] = self._removed_nodes(unit)
+            edits = ((one.edit, one.use) for one in self.applied(unit))
+            gone = (edit.gone(use) for edit, use in edits if edit is not None)
+            self._removed[unit] = {*chain.from_iterable(gone)}
         return self._removed[unit]
 
     def remaining(self, item: Import) -> list[ast.AST]:

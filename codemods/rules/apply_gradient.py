@@ -15,7 +15,7 @@ from codemods.idioms.carried import typed
 from codemods.inference.binding import Wrong, bind, values_of
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.base import RATE, Support, is_none
 from codemods.optimizers.methods import STEP
 from codemods.rewriting.edits import Argument, Edit, Holes, Replace, RewriteCall
 from codemods.rules import reasons, rule
@@ -149,7 +149,7 @@ def _legacy_step(
 def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
     """A step that sets no rate, where others do: it takes that of the constructor."""
     # the state may still have the rate of another step, so this one is set again
-    rate = context.made_with.rate(legacy.use)
+    rate = context.overrides.made_with.rate(legacy.use)
     if rate is None:
         return keeps_rate("Pass `learning_rate=` here too.")
     return _set_again(legacy, rate, context)
@@ -286,7 +286,7 @@ def _set_unpacked(
     overrides: ast.keyword,
 ) -> Edit | Refusal:
     """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
-    rate = context.made_with.rate(use)
+    rate = context.overrides.made_with.rate(use)
     place = _place_of_gradients(use, call, overrides, context)
     if place is None:
         return reasons.unpacked_arguments(
@@ -439,7 +439,7 @@ def _refuse_overrides(
                 "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
             )
             return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
-        if keyword.arg == RATE and _is_none(keyword.value):
+        if keyword.arg == RATE and is_none(keyword.value):
             return reasons.overrides(
                 "This step sets the learning rate to None.", "Give a number."
             )
@@ -449,10 +449,6 @@ def _refuse_overrides(
             "This step sets a hyperparameter twice.", "Set it once."
         )
     return None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def arguments_or_refusal(

@@ -20,8 +20,6 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
-from codemods.idioms.float_rates import FloatRates
-from codemods.idioms.made_with import MadeWith
 from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import External, LegacyObject, Object
 from codemods.model import Message, Options
@@ -52,25 +50,10 @@ class Context:
         """The learning rates that are set at steps."""
         return self.idioms[Overrides]
 
-    @property
-    def made_with(self) -> MadeWith:
-        """What optimizers were made with."""
-        return self.idioms[MadeWith]
-
     @cached_property
     def counted(self) -> Steps:
         """What the program asks of the steps that optimizers count."""
         return self.facts.of(Steps)
-
-    @property
-    def float_rates(self) -> FloatRates:
-        """Which learning rates are injected as they are."""
-        return self.facts.of(FloatRates)
-
-    @property
-    def handling(self) -> Handling:
-        """How the program handles optimizers as a whole."""
-        return self.facts.of(Handling)
 
     @cached_property
     def notes(self) -> Notes:
@@ -103,7 +86,7 @@ class Context:
         uses: list[Use] = []
         for idiom in self.idioms:
             uses += idiom.uses()
-        uses += self.handling.uses(self.overrides.is_fixed)
+        uses += self.facts.of(Handling).uses(self.overrides.is_fixed)
         uses += self.facts.of(pickles)
         uses += self.facts.of(ComplexNumbers).uses()
         # a dict without values keeps its order, as a set does not: the output depends on it

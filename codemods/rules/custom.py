@@ -9,8 +9,11 @@ from codemods.analysis.uses import Use, legacy_bases
 from codemods.inference.objects import Class
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.interface import interface_of
-from codemods.optimizers.views import OPTIMIZER_STATE, param_state
+from codemods.optimizers.interface import (
+    OPTIMIZER_STATE,
+    interface_of,
+    param_state,
+)
 from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context

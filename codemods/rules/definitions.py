@@ -8,6 +8,7 @@ from dataclasses import replace
 from codemods.analysis.legacy import is_unknown_class
 from codemods.analysis.origins import statement_of
 from codemods.analysis.uses import Use
+from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.schedules import Schedules
 from codemods.inference.binding import is_unpacked
 from codemods.model import Refusal
@@ -95,7 +96,7 @@ def _with_rate(
     is_set_by_steps = any(obj in context.overrides.injected for obj in use.objects)
     own = learning_rate(use.node)
     if own is not None:
-        rates, as_float = context.float_rates, ""
+        rates, as_float = context.facts.of(FloatRates), ""
         if is_set_by_steps and rates.needs_float(own, _is_part(use, context)):
             as_float = FROM_NUMBER if rates.is_number(own) else FROM_NUMBER_OR_NONE
         return replace(conversion, inject=is_set_by_steps, as_float=as_float)

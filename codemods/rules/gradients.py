@@ -13,59 +13,19 @@ from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of, values_of
 from codemods.inference.objects import Container
 from codemods.model import Refusal
-from codemods.optimizers.base import RATE, Support, is_plain
-from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
+from codemods.optimizers.base import RATE, is_plain
 from codemods.optimizers.methods import LOSS_STEP
 from codemods.rewriting.edits import (
-    Argument,
     Edit,
     Holes,
     Replace,
     ReplaceStatement,
-    RewriteCall,
 )
 from codemods.rules import reasons, rule
 from codemods.rules.apply_gradient import averaged_gradients
 from codemods.rules.context import Context
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
 from codemods.sources.modules import Unit
-
-LOSS_AND_GRADIENT = Support(
-    name="loss_and_gradient",
-    source='''def loss_and_gradient(params, loss_fn):
-    """The loss, what `loss_fn` gives beside it if that is a pair, and the gradient."""
-    alone = []
-
-    def with_auxiliary(params):
-        found = loss_fn(params)
-        alone.append(isinstance(found, jax.Array))
-        return (found, None) if alone[-1] else found
-
-    (loss, auxiliary), grads = jax.value_and_grad(with_auxiliary, has_aux=True)(params)
-    return (loss, grads) if alone[-1] else (loss, auxiliary, grads)
-''',
-    imports=("import jax",),
-)
-
-OPTIMIZE = Support(
-    name="optimize",
-    source='''def optimize(state, loss_fn):
-    """The state after a step, the loss, and what `loss_fn` returns beside it."""
-    *values, grads = loss_and_gradient(state.params, loss_fn)
-    return (state.apply_gradients(grads=grads), *values)
-''',
-    imports=(),
-)
-
-OPTIMIZE_WITH = Support(
-    name="optimize_with",
-    source='''def optimize_with(state, loss_fn, **hyper_params):
-    """The state after such a step, the loss, and what `loss_fn` returns beside it."""
-    *values, grads = loss_and_gradient(state.params, loss_fn)
-    return (apply_gradients_with(state, grads, **hyper_params), *values)
-''',
-    imports=(),
-)
 
 
 @rule(
@@ -78,8 +38,8 @@ OPTIMIZE_WITH = Support(
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function returns
-    a pair. If neither that function nor the targets show which, or the result is not assigned in
-    its own statement, a small function does the same.
+    a pair. If neither that function nor the targets show which, or a longer result is not assigned
+    in its own statement, the call stays, with a reason.
     """
     call = use.call
     loss = _loss(call)
@@ -95,8 +55,7 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     lines = _evaluation_into_targets(assigned, use.unit) if assigned is not None else ()
     if assigned is not None and lines:
         return ReplaceStatement(use.unit.span(assigned.statement), lines, holes)
-    anywhere = f"{{support:{LOSS_AND_GRADIENT.name}}}({{owner}}.params, {{loss_fn}})"
-    return Replace(use.unit.span(call), anywhere, holes, (LOSS_AND_GRADIENT,))
+    return _refuse()
 
 
 class Assigned(NamedTuple):
@@ -141,12 +100,12 @@ def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function
-    returns a pair.
+    returns a pair. If its result is not assigned in its own statement, the call stays, with a
+    reason.
     """
-    general = _anywhere(use, context)
     assigned = _assigned(use, context)
     if assigned is None or not _is_divisible(assigned, use, context):
-        return general
+        return _refuse()
     override = context.overrides.of(use)
     # optimizer.optimize(loss_fn, weight_decay=0.1)
     if override is not None and override.arg != "learning_rate":
@@ -164,7 +123,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
         rate = (("rate", use.unit.span(override.value)),)
         return _set_rate(assigned, "{rate}", rate, (evaluation, step), use, context)
     if context.overrides.keeps_rate(use) and not context.stepping.keeps_interface(use):
-        number = context.made_with.rate(use)
+        number = context.overrides.made_with.rate(use)
         if number is not None:
             return _set_rate(assigned, number, (), (evaluation, step), use, context)
         return keeps_rate(
@@ -221,34 +180,6 @@ def _set_rate(
     )
 
 
-def _anywhere(use: Use, context: Context) -> Edit | Refusal:
-    """The step as a call of a helper, whatever becomes of its result."""
-    call = use.call
-    if call is None or _loss(call) is None or context.stepping.axes(use.objects):
-        return _refuse()
-    given = [*call.args, *call.keywords]
-    keeps_interface = context.stepping.keeps_interface(use)
-    if len(given) > 1 and not keeps_interface:
-        return reasons.overrides(
-            "This step overrides hyperparameters, and its result is not assigned to names in a "
-            "statement of its own.",
-            "Compute the gradient with `jax.value_and_grad`, then take a step.",
-        )
-    if len(given) == 1 and context.overrides.keeps_rate(use) and not keeps_interface:
-        return keeps_rate(
-            "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
-        )
-    supports: tuple[Support, ...] = (LOSS_AND_GRADIENT, OPTIMIZE)
-    if len(given) > 1:
-        supports = (LOSS_AND_GRADIENT, APPLY_GRADIENTS_WITH, OPTIMIZE_WITH)
-    same = (Argument(None, index=index) for index in range(len(given)))
-    arguments = (Argument(None, template="{owner}"), *same)
-    function = f"{{support:{supports[-1].name}}}"
-    return RewriteCall(
-        use.unit.span(call), function, arguments, (use.owner_hole,), supports
-    )
-
-
 VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
 """A template for the loss and the gradient."""
 
@@ -273,9 +204,10 @@ def _loss(call: ast.Call | None) -> ast.expr | None:
 
 
 def _refuse() -> Refusal:
-    """Why a call stays that may average over devices, or is given more than a loss function."""
+    """Why a call stays that is given more than a loss function, or whose result goes anywhere."""
     return reasons.statement_form(
-        "This method is not called with a loss function alone, or averages over devices.",
+        "This method is not called with a loss function alone, or its result is not assigned to "
+        "names in a statement of its own.",
         "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
     )
 

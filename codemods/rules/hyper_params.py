@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
-from codemods.analysis.origins import is_path
+from codemods.analysis.origins import is_path, names_read
 from codemods.analysis.stepping import field_read, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.inference.binding import is_unpacked
@@ -107,8 +107,8 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def _said(use: Use, context: Context) -> str | None:
     """A hyperparameter as it is said where it is read."""
-    value = context.made_with.value(use)
-    is_near = not context.made_with.is_far(use) or context.overrides.is_copied(use)
+    value = context.overrides.made_with.value(use)
+    is_near = not context.overrides.made_with.is_far(use) or context.overrides.is_copied(use)
     return value if is_near else None
 
 
@@ -406,13 +406,9 @@ def _rate_of_all(value: ast.expr, context: Context) -> ast.expr | None:
         ) if name == target and context.facts.legacy_objects(rates, "hyper_params"):
             rate = new_rate(new)
             # a rate such as 0.1 * one.learning_rate is another for each group
-            return None if rate is None or _reads(name, rate) else rate
+            names = names_read([rate]) if rate is not None else ()
+            return None if any(one.id == name for one in names) else rate
     return None
-
-
-def _reads(name: str, expression: ast.expr) -> bool:
-    names = (node for node in ast.walk(expression) if isinstance(node, ast.Name))
-    return any(node.id == name for node in names)
 
 
 def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:

@@ -7,6 +7,7 @@ import re
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.frozen_params import are_plain, frozen
+from codemods.analysis.handling import Handling
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.reflection import RENAMED
@@ -104,7 +105,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     ]
     state, needed = _state_class(made, context)
     # tree_map over several train states compares their static fields, `apply_fn` among them
-    joined = not context.handling.joined.isdisjoint(made)
+    joined = not context.facts.of(Handling).joined.isdisjoint(made)
     apply_fn = (
         "None"
         if joined

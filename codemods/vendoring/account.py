@@ -36,15 +36,15 @@ class Account:
 
     def of(self, result: FileResult, without_place: bool) -> FileResult:
         """A result with the status of its sites."""
-        left: list[tuple[Unit, Span, str]] = []
+        left = [
+            (unit, span, text)
+            for unit, found in self.left.items()
+            if unit.path == result.path
+            for span, text in found
+        ]
         lines: set[int] = set()
-        for unit, found in self.left.items():
-            if unit.path != result.path:
-                continue
-            for span, text in found:
-                first, _, last, _ = span
-                left.append((unit, span, text))
-                lines.update(map(unit.line, range(first, last + 1)))
+        for unit, (first, _, last, _), _ in left:
+            lines.update(map(unit.line, range(first, last + 1)))
         sites = list(result.sites)
         if self._is_served(result.path):
             sites = [self._vendored(site, lines) for site in sites]

@@ -15,9 +15,9 @@ from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_kept
 from codemods.idioms.order import Edits
 from codemods.idioms.own_states.candidates import change_class, check_class
-from codemods.idioms.own_states.change import StateChange
-from codemods.idioms.own_states.creation import Creation
-from codemods.idioms.own_states.optimizer_uses import InnerUses
+from codemods.idioms.own_states.change import replace, replaced
+from codemods.idioms.own_states.creation import make
+from codemods.idioms.own_states.optimizer_uses import classify
 from codemods.idioms.own_states.proof import OwnState, Proof, optimizers_of
 from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
@@ -135,17 +135,16 @@ def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
 def _state(draft: Proof) -> OwnState:
     """What becomes of a class; whatever cannot be proven raises `Unproven`."""
     check_class(draft)
-    InnerUses(draft).classify()
-    creation, change = Creation(draft), StateChange(draft)
+    classify(draft)
     made = 0
     for unit, call in draft.facts.flow.reading.calls:
         # State(step=0, optimizer=definition.create(params))
         if draft.cls in draft.facts.objects(call.func):
-            creation.make(unit, call)
+            make(draft, unit, call)
             made += 1
         # state.replace(optimizer=…)
-        elif (base := change.replaced(call)) is not None:
-            change.replace(unit, call, base)
+        elif (base := replaced(draft, call)) is not None:
+            replace(draft, unit, call, base)
     if not made:
         raise Unproven("the place that makes one is not in view")
     if draft.created or draft.stepped:

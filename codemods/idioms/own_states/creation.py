@@ -15,107 +15,100 @@ from codemods.rewriting.edits import Argument, Replace, RewriteCall
 from codemods.sources.modules import Span, Unit
 
 
-class Creation:
-    """Turns calls of the class into calls of its `create`."""
+def make(draft: Proof, unit: Unit, call: ast.Call) -> None:
+    """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
+    where = unit.location(call.lineno)
+    fields = draft.facts.flow.fields_in_order(draft.cls)
+    constructor = taking(**dict.fromkeys(fields))
+    given = arguments_of(constructor, call)
+    if given is None:
+        raise Unproven("its fields are unpacked at {}", where)
+    if draft.name not in given:
+        raise Unproven("it has no optimizer at {}", where)
+    optimizer = given[draft.name]
+    makers = _makers(draft, optimizer, where)
+    params = _params(makers, where)
+    holes: list[tuple[str, Span]] = []
+    transformation = _transformation(draft, optimizer, makers, unit, holes)
+    apply_fn = apply_function(makers[0], params, unit, draft.facts)
+    holes.append(("callee", unit.span(call.func)))
+    holes.append(("params", unit.span(params)))
+    # State.create(apply_fn=model.apply, params=params, tx=tx, …)
+    arguments = [
+        Argument("apply_fn", template=apply_fn),
+        Argument("params", template="{params}"),
+        Argument("tx", template=transformation),
+    ]
+    values = values_of(call)
+    # the optimizer has become `params` and `tx`, and the step begins at 0
+    for name, node in given.items():
+        if name not in (draft.name, STEP):
+            index = values.index(node)
+            arguments.append(Argument(name, index=index))
+    edit = RewriteCall(
+        unit.span(call), "{callee}.create", tuple(arguments), tuple(holes)
+    )
+    draft.result.edits.put(call, unit, edit)
+    for maker in makers:
+        use = draft.created.pop(maker)
+        draft.result.outcomes[use.node] = edit
 
-    def __init__(self, draft: Proof) -> None:
-        self.draft = draft
-        self.facts = draft.facts
-        self.origins = draft.origins
-        self.edits = draft.result.edits
 
-    def make(self, unit: Unit, call: ast.Call) -> None:
-        """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
-        where = unit.location(call.lineno)
-        fields = self.facts.flow.fields_in_order(self.draft.cls)
-        constructor = taking(**dict.fromkeys(fields))
-        given = arguments_of(constructor, call)
-        if given is None:
-            raise Unproven("its fields are unpacked at {}", where)
-        if self.draft.name not in given:
-            raise Unproven("it has no optimizer at {}", where)
-        optimizer = given[self.draft.name]
-        makers = self._makers(optimizer, where)
-        params = _params(makers, where)
-        holes: list[tuple[str, Span]] = []
-        transformation = self._transformation(optimizer, makers, unit, holes)
-        apply_fn = apply_function(makers[0], params, unit, self.facts)
-        holes.append(("callee", unit.span(call.func)))
-        holes.append(("params", unit.span(params)))
-        # State.create(apply_fn=model.apply, params=params, tx=tx, …)
-        arguments = [
-            Argument("apply_fn", template=apply_fn),
-            Argument("params", template="{params}"),
-            Argument("tx", template=transformation),
-        ]
-        values = values_of(call)
-        # the optimizer has become `params` and `tx`, and the step begins at 0
-        for name, node in given.items():
-            if name not in (self.draft.name, STEP):
-                index = values.index(node)
-                arguments.append(Argument(name, index=index))
-        edit = RewriteCall(
-            unit.span(call), "{callee}.create", tuple(arguments), tuple(holes)
-        )
-        self.edits.put(call, unit, edit)
-        for maker in makers:
-            use = self.draft.created.pop(maker)
-            self.draft.result.outcomes[use.node] = edit
+def _makers(draft: Proof, value: ast.expr, where: Location) -> list[ast.Call]:
+    """The calls of `create` that may have given a value."""
+    found: list[ast.expr | None] = [value]
+    if isinstance(value, ast.Name):
+        found = draft.origins.values_of(value)
+        if draft.origins.loads(draft.origins.variable(value)) != [value]:
+            raise Unproven("its optimizer is used by itself before {}", where)
+    every_call = (one for one in found if isinstance(one, ast.Call))
+    calls = [one for one in every_call if one in draft.created]
+    # optimizer = restored or definition.create(params)
+    if not calls or len(calls) != len(found):
+        raise Unproven("its optimizer is not made plainly before {}", where)
+    return calls
 
-    def _makers(self, value: ast.expr, where: Location) -> list[ast.Call]:
-        """The calls of `create` that may have given a value."""
-        found: list[ast.expr | None] = [value]
-        if isinstance(value, ast.Name):
-            found = self.origins.values_of(value)
-            if self.origins.loads(self.origins.variable(value)) != [value]:
-                raise Unproven("its optimizer is used by itself before {}", where)
-        every_call = (one for one in found if isinstance(one, ast.Call))
-        calls = [one for one in every_call if one in self.draft.created]
-        # optimizer = restored or definition.create(params)
-        if not calls or len(calls) != len(found):
-            raise Unproven("its optimizer is not made plainly before {}", where)
-        return calls
 
-    def _transformation(
-        self,
-        value: ast.expr,
-        makers: list[ast.Call],
-        unit: Unit,
-        holes: list[tuple[str, Span]],
-    ) -> str:
-        """The transformation that the state gets. Edits the statements that made the optimizer."""
-        functions = [maker.func for maker in makers]
-        definitions = [one.value for one in functions if isinstance(one, ast.Attribute)]
-        only = definitions[0]
-        # State(optimizer=definition.create(params))
-        if not isinstance(value, ast.Name):
-            holes.append(("tx", unit.span(only)))
-            return "{tx}"
-        variable = self.origins.variable(value)
-        assert variable is not None
-        every_store = self.origins.stores(variable)
-        stores = [one for one in every_store if isinstance(one, ast.Name)]
-        # del optimizer
-        is_deleted = any(isinstance(store.ctx, ast.Del) for store in stores)
-        statement = statement_of(unit, makers[0])
-        is_only_way = len(makers) == 1 and not is_deleted
-        # a block does not become empty
-        is_removable = is_only_way and len(block_of(unit, statement)) > 1
-        # optimizer = definition.create(params), which is not needed any more
-        if is_removable and isinstance(only, ast.Name):
-            self.edits.take_away(statement, unit)
-            return only.id
-        # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
-        is_taken = "tx" in names_within(variable.scope.node)
-        name = value.id if is_taken else "tx"
-        for maker, definition in zip(makers, definitions, strict=True):
-            holes_of_maker = (("tx", unit.span(definition)),)
-            edit = Replace(unit.span(maker), "{tx}", holes_of_maker)
-            self.edits[maker] = (unit, edit)
-        if name != value.id:
-            for store in stores:
-                self.edits[store] = (unit, Replace(unit.span(store), name))
-        return name
+def _transformation(
+    draft: Proof,
+    value: ast.expr,
+    makers: list[ast.Call],
+    unit: Unit,
+    holes: list[tuple[str, Span]],
+) -> str:
+    """The transformation that the state gets. Edits the statements that made the optimizer."""
+    functions = [maker.func for maker in makers]
+    definitions = [one.value for one in functions if isinstance(one, ast.Attribute)]
+    only = definitions[0]
+    # State(optimizer=definition.create(params))
+    if not isinstance(value, ast.Name):
+        holes.append(("tx", unit.span(only)))
+        return "{tx}"
+    variable = draft.origins.variable(value)
+    assert variable is not None
+    every_store = draft.origins.stores(variable)
+    stores = [one for one in every_store if isinstance(one, ast.Name)]
+    # del optimizer
+    is_deleted = any(isinstance(store.ctx, ast.Del) for store in stores)
+    statement = statement_of(unit, makers[0])
+    is_only_way = len(makers) == 1 and not is_deleted
+    # a block does not become empty
+    is_removable = is_only_way and len(block_of(unit, statement)) > 1
+    # optimizer = definition.create(params), which is not needed any more
+    if is_removable and isinstance(only, ast.Name):
+        draft.result.edits.take_away(statement, unit)
+        return only.id
+    # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
+    is_taken = "tx" in names_within(variable.scope.node)
+    name = value.id if is_taken else "tx"
+    for maker, definition in zip(makers, definitions, strict=True):
+        holes_of_maker = (("tx", unit.span(definition)),)
+        edit = Replace(unit.span(maker), "{tx}", holes_of_maker)
+        draft.result.edits[maker] = (unit, edit)
+    if name != value.id:
+        for store in stores:
+            draft.result.edits[store] = (unit, Replace(unit.span(store), name))
+    return name
 
 
 def _params(makers: list[ast.Call], where: Location) -> ast.expr:

@@ -32,146 +32,144 @@ INNER = (
 """The uses of an optimizer that are uses of a train state, too."""
 
 
-class InnerUses:
-    """Decides on each use, by where it gets the optimizer from."""
-
-    def __init__(self, draft: Proof) -> None:
-        self.draft = draft
-        self.facts = draft.facts
-        self.origins = draft.origins
-        self.result = draft.result
-
-    def classify(self) -> None:
-        """Decide on each use of the optimizer, by where it gets it from."""
-        group = {*self.draft.objects}
-        self._refuse_unknown(group)
-        known: set[ast.AST] = set()
-        for use in self.facts.uses:
-            if use.kind == "definition.create":
-                self._note_created(use, group)
-            is_of_group = not group.isdisjoint(use.objects)
-            if not is_of_group and not self._is_state_of(use, group):
-                continue
-            if use.kind not in (*INNER, "annotation"):
-                raise Unproven("its optimizer is used by itself at {}", use.location)
-            if use.kind != "annotation":
-                known.add(self._decide(use))
-        for unit, node in self._reads():
-            if not self.draft.is_one(node.value):
-                continue
-            parent = unit.parents.get(node)
-            is_alias = isinstance(parent, ast.Assign) and parent.value is node
-            # show(state.optimizer)
-            if node not in known and not is_alias:
-                where = unit.location(node.lineno)
-                raise Unproven("its optimizer is handed on at {}", where)
-
-    def _reads(self) -> Iterator[tuple[Unit, ast.Attribute]]:
-        """Where an attribute with the field's name is read."""
-        for unit, node in self.facts.flow.reading.attributes:
-            if node.attr == self.draft.name and isinstance(node.ctx, ast.Load):
-                yield unit, node
-
-    def _refuse_unknown(self, group: set[LegacyObject]) -> None:
-        """Refuse attributes with the field's name of objects of which the class is unknown."""
-        groups = self.facts.groups
-        together = {groups[obj] for obj in group if obj in groups}
-        for obj, whole in groups.items():
-            if obj.kind == "optimizer" and whole in together and obj not in group:
-                line = getattr(obj.node, "lineno", 1)
-                where = obj.unit.location(line)
-                raise Unproven("what its optimizer meets at {} is no part of it", where)
-        unknown = "nothing tells of which class the object is"
-        for unit, node in self._reads():
-            if not self._is_known(node.value):
-                raise Unproven("{} at {}", unknown, unit.location(node.lineno))
-        for unit, call in self.facts.flow.reading.calls:
-            match call.func:
-                # state.replace(optimizer=optimizer)
-                case ast.Attribute(attr="replace", value=value) if not self._is_known(
-                    value
-                ):
-                    if any(word.arg == self.draft.name for word in call.keywords):
-                        raise Unproven("{} at {}", unknown, unit.location(call.lineno))
-
-    def _is_known(self, node: ast.expr) -> bool:
-        """Whether it is known what an object is.
-
-        One with a name like a configuration's holds words and numbers.
-        """
-        items = self.facts.objects(node)
-        if any(isinstance(item, Instance | Module | LegacyObject) for item in items):
-            return True
-        # options.optimizer, where `options` is a module out of view
-        if self.facts.full_name(node):
-            return True
-        return CONFIG_LIKE.search(last_word(node)) is not None
-
-    def _is_state_of(self, use: Use, group: set[LegacyObject]) -> bool:
-        """Whether a use is `optimizer.state.step` of an optimizer of the group."""
-        owner = owner_of_state(use.owner) if use.kind == "state.step" else None
-        if owner is None:
-            return False
-        return not group.isdisjoint(self.facts.legacy_objects(owner, "optimizer"))
-
-    def _decide(self, use: Use) -> ast.AST:
-        """Note what becomes of a use, and return the expression for its optimizer."""
-        receiver = use.owner
-        # state.optimizer.state.step
-        if use.kind == "state.step":
-            receiver = owner_of_state(use.owner) or use.owner
-        holder = self.draft.holder(receiver)
-        is_plain = use.kind in READ or use.call is not None
-        stays = self.facts.dataflow.stays
-        if holder is None or not is_plain:
+def classify(draft: Proof) -> None:
+    """Decide on each use of the optimizer, by where it gets it from."""
+    group = {*draft.objects}
+    _refuse_unknown(draft, group)
+    known: set[ast.AST] = set()
+    for use in draft.facts.uses:
+        if use.kind == "definition.create":
+            _note_created(draft, use, group)
+        is_of_group = not group.isdisjoint(use.objects)
+        if not is_of_group and not _is_state_of(draft, use, group):
+            continue
+        if use.kind not in (*INNER, "annotation"):
             raise Unproven("its optimizer is used by itself at {}", use.location)
-        # optimizer = state.optimizer, and then optimizer.target
-        if holder is not receiver and not stays([holder], holder, receiver):
-            raise Unproven("its optimizer is used by itself at {}", use.location)
-        field = FIELDS.get(use.kind)
-        edit: Edit | None = None
-        # state.params, or state.step
-        if field is not None:
-            base = ("base", use.unit.span(holder.value))
-            edit = Replace(use.span, f"{{base}}.{field}", (base,))
-        # state.optimizer.apply_gradient(grads)
-        elif use.kind != "optimizer.state" and use.call is not None:
-            self.draft.stepped[use.call] = use
-        self.result.outcomes[use.node] = edit
-        if isinstance(receiver, ast.Name):
-            self._drop_alias(receiver)
-        return holder
+        if use.kind != "annotation":
+            known.add(_decide(draft, use))
+    for unit, node in _reads(draft):
+        if not draft.is_one(node.value):
+            continue
+        parent = unit.parents.get(node)
+        is_alias = isinstance(parent, ast.Assign) and parent.value is node
+        # show(state.optimizer)
+        if node not in known and not is_alias:
+            where = unit.location(node.lineno)
+            raise Unproven("its optimizer is handed on at {}", where)
 
-    def _drop_alias(self, name: ast.Name) -> None:
-        """Remove `optimizer = state.optimizer`."""
-        variable = self.origins.variable(name)
-        setting = self.origins.setting(variable)
-        cannot = Unproven("a variable for its optimizer cannot be taken away")
-        if variable is None or setting is None:
-            raise cannot
-        unit = variable.unit
-        # the only statement of a function
-        if len(block_of(unit, setting)) < 2:
-            raise cannot
-        for load in self.origins.loads(variable):
-            if not isinstance(unit.parents.get(load), ast.Attribute):
-                where = unit.location(load.lineno)
-                raise Unproven("its optimizer is handed on at {}", where)
-        self.result.edits.take_away(setting, unit)
 
-    def _note_created(self, use: Use, group: set[LegacyObject]) -> None:
-        """Note a call that makes an optimizer of the group: `definition.create(params)`."""
-        call = use.call
-        whole = use.parent
-        if not isinstance(whole, ast.expr):
-            return
-        if group.isdisjoint(self.facts.legacy_objects(whole, "optimizer")):
-            return
-        given = arguments_of(CREATE, call) if call is not None else None
-        # definition.create(params, focus=traversal)
-        if call is None or given is None or given.keys() != {"target"}:
-            raise Unproven("its optimizer is not made plainly at {}", use.location)
-        optimizers = self.facts.legacy_objects(call, "optimizer")
-        if any(need_any(optimizer, self.facts) for optimizer in optimizers):
-            raise Unproven("its parameters are an array or a dataclass")
-        self.draft.created[call] = use
+def _reads(draft: Proof) -> Iterator[tuple[Unit, ast.Attribute]]:
+    """Where an attribute with the field's name is read."""
+    for unit, node in draft.facts.flow.reading.attributes:
+        if node.attr == draft.name and isinstance(node.ctx, ast.Load):
+            yield unit, node
+
+
+def _refuse_unknown(draft: Proof, group: set[LegacyObject]) -> None:
+    """Refuse attributes with the field's name of objects of which the class is unknown."""
+    groups = draft.facts.groups
+    together = {groups[obj] for obj in group if obj in groups}
+    for obj, whole in groups.items():
+        if obj.kind == "optimizer" and whole in together and obj not in group:
+            line = getattr(obj.node, "lineno", 1)
+            where = obj.unit.location(line)
+            raise Unproven("what its optimizer meets at {} is no part of it", where)
+    unknown = "nothing tells of which class the object is"
+    for unit, node in _reads(draft):
+        if not _is_known(draft, node.value):
+            raise Unproven("{} at {}", unknown, unit.location(node.lineno))
+    for unit, call in draft.facts.flow.reading.calls:
+        match call.func:
+            # state.replace(optimizer=optimizer)
+            case ast.Attribute(attr="replace", value=value) if not _is_known(
+                draft, value
+            ):
+                if any(word.arg == draft.name for word in call.keywords):
+                    raise Unproven("{} at {}", unknown, unit.location(call.lineno))
+
+
+def _is_known(draft: Proof, node: ast.expr) -> bool:
+    """Whether it is known what an object is.
+
+    One with a name like a configuration's holds words and numbers.
+    """
+    items = draft.facts.objects(node)
+    if any(isinstance(item, Instance | Module | LegacyObject) for item in items):
+        return True
+    # options.optimizer, where `options` is a module out of view
+    if draft.facts.full_name(node):
+        return True
+    return CONFIG_LIKE.search(last_word(node)) is not None
+
+
+def _is_state_of(draft: Proof, use: Use, group: set[LegacyObject]) -> bool:
+    """Whether a use is `optimizer.state.step` of an optimizer of the group."""
+    owner = owner_of_state(use.owner) if use.kind == "state.step" else None
+    if owner is None:
+        return False
+    return not group.isdisjoint(draft.facts.legacy_objects(owner, "optimizer"))
+
+
+def _decide(draft: Proof, use: Use) -> ast.AST:
+    """Note what becomes of a use, and return the expression for its optimizer."""
+    receiver = use.owner
+    # state.optimizer.state.step
+    if use.kind == "state.step":
+        receiver = owner_of_state(use.owner) or use.owner
+    holder = draft.holder(receiver)
+    is_plain = use.kind in READ or use.call is not None
+    stays = draft.facts.dataflow.stays
+    if holder is None or not is_plain:
+        raise Unproven("its optimizer is used by itself at {}", use.location)
+    # optimizer = state.optimizer, and then optimizer.target
+    if holder is not receiver and not stays([holder], holder, receiver):
+        raise Unproven("its optimizer is used by itself at {}", use.location)
+    field = FIELDS.get(use.kind)
+    edit: Edit | None = None
+    # state.params, or state.step
+    if field is not None:
+        base = ("base", use.unit.span(holder.value))
+        edit = Replace(use.span, f"{{base}}.{field}", (base,))
+    # state.optimizer.apply_gradient(grads)
+    elif use.kind != "optimizer.state" and use.call is not None:
+        draft.stepped[use.call] = use
+    draft.result.outcomes[use.node] = edit
+    if isinstance(receiver, ast.Name):
+        _drop_alias(draft, receiver)
+    return holder
+
+
+def _drop_alias(draft: Proof, name: ast.Name) -> None:
+    """Remove `optimizer = state.optimizer`."""
+    variable = draft.origins.variable(name)
+    setting = draft.origins.setting(variable)
+    cannot = Unproven("a variable for its optimizer cannot be taken away")
+    if variable is None or setting is None:
+        raise cannot
+    unit = variable.unit
+    # the only statement of a function
+    if len(block_of(unit, setting)) < 2:
+        raise cannot
+    for load in draft.origins.loads(variable):
+        if not isinstance(unit.parents.get(load), ast.Attribute):
+            where = unit.location(load.lineno)
+            raise Unproven("its optimizer is handed on at {}", where)
+    draft.result.edits.take_away(setting, unit)
+
+
+def _note_created(draft: Proof, use: Use, group: set[LegacyObject]) -> None:
+    """Note a call that makes an optimizer of the group: `definition.create(params)`."""
+    call = use.call
+    whole = use.parent
+    if not isinstance(whole, ast.expr):
+        return
+    if group.isdisjoint(draft.facts.legacy_objects(whole, "optimizer")):
+        return
+    given = arguments_of(CREATE, call) if call is not None else None
+    # definition.create(params, focus=traversal)
+    if call is None or given is None or given.keys() != {"target"}:
+        raise Unproven("its optimizer is not made plainly at {}", use.location)
+    optimizers = draft.facts.legacy_objects(call, "optimizer")
+    if any(need_any(optimizer, draft.facts) for optimizer in optimizers):
+        raise Unproven("its parameters are an array or a dataclass")
+    draft.created[call] = use

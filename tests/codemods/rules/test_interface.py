@@ -144,18 +144,6 @@ PROGRAMS = {
         f"params, state = {CALL}; stored = definition.state_dict(params, state)",
         told="[sorted(stored), int(definition.restore_state(params, state, stored)[1].step)]",
     ),
-    "a loss with a rate": {
-        "train.py": HEAD
-        + """
-
-def run(params, batches):
-    optimizer = optim.Adam(0.1).create(params)
-    optimizer, value = optimizer.optimize(loss)
-    for batch in batches:
-        optimizer, value = optimizer.optimize(loss, learning_rate=batch, beta1=0.5)
-    return [optimizer.target], [round(float(value), 8)]
-"""
-    },
     "in several files": {
         "kit/__init__.py": "from flax.optim import Adam, Optimizer, OptimizerState\n\nfrom .ahead import Lookahead\n",
         "kit/ahead.py": HEAD.replace("from common import gradients, loss\n", "")

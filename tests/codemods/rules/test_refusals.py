@@ -389,8 +389,8 @@ import jax
 from names_of_ours import *
 
 def step(optimizer: Optimizer, loss_fn):
-    loss_and_grad = optimizer.compute_gradient(loss_fn)
-    return optimizer.apply_gradient(loss_and_grad[1])
+    loss, grad = optimizer.compute_gradient(loss_fn)
+    return optimizer.apply_gradient(grad)
 """
 
 
