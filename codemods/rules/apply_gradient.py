@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
+from collections.abc import Iterable
 from inspect import Signature
 from itertools import takewhile
 
@@ -59,14 +60,14 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
-    legacy = _legacy_step(use, call, given["grads"], averaged, empty)
+    legacy = _legacy_step(use, context, call, given["grads"], averaged, empty)
     decay = context.stepping.given_decay(use)
     if decay is not None:
-        return _set_decay(legacy, override, decay, context)
+        return legacy.with_decay(override, decay)
     if override is not None:
-        return _set_rate(legacy, override, context)
+        return legacy.with_rate(override)
     if context.overrides.keeps_rate(use):
-        return _set_first_rate(legacy, context)
+        return legacy.with_first_rate()
     function = "{owner}.apply_gradients"
     return RewriteCall(use.unit.span(call), function, legacy.arguments, legacy.holes)
 
@@ -117,6 +118,7 @@ class LegacyStep:
     """
 
     use: Use
+    context: Context
     call: ast.Call
     gradients: Argument
     holes: Holes
@@ -127,9 +129,128 @@ class LegacyStep:
         """What `apply_gradients` is given."""
         return (self.gradients, *self.unpacked)
 
+    def with_first_rate(self) -> Edit | Refusal:
+        """A step that sets no rate, where others do: it takes that of the constructor."""
+        # the state may still have the rate of another step, so this one is set again
+        rate = self.context.overrides.made_with.rate(self.use)
+        if rate is None:
+            return keeps_rate("Pass `learning_rate=` here too.")
+        return self.set_again(rate)
+
+    def with_rate(self, override: ast.keyword) -> Edit | Refusal:
+        """A step with `learning_rate=…` or `hyper_params=…`, which are set in the state first."""
+        if (refusal := refuse_rate(self.use, self.context)) is not None:
+            return refusal
+        if override.arg == RATE:
+            return self._set_first([override])
+        # optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=rate))
+        rates = rates_of_step(override.value, self.use, self.context)
+        if isinstance(rates, Refusal):
+            return rates
+        if not self._may_come_first([override]):
+            return _refuse_order()
+        opt_state, holes, supports = rates
+        with_rates = dataclasses.replace(self, holes=(*self.holes, *holes))
+        return with_rates.with_state(opt_state, supports, [override.value])
+
+    def with_decay(
+        self, override: ast.keyword | None, decay: ast.keyword
+    ) -> Edit | Refusal:
+        """A step with `weight_decay=…`, perhaps beside a learning rate."""
+        if (refusal := refuse_rate(self.use, self.context)) is not None:
+            return refusal
+        if self.context.overrides.keeps_rate(self.use):
+            return keeps_rate("Pass `learning_rate=` here too.")
+        given = [word for word in self.call.keywords if word in (override, decay)]
+        return self._set_first(given)
+
+    def _set_first(self, given: list[ast.keyword]) -> Edit | Refusal:
+        """A step with hyperparameters that are set in the state before it."""
+        # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
+        if not self._may_come_first(given):
+            return _refuse_order()
+        before = len(self.call.args)
+        places = [before + self.call.keywords.index(word) for word in given]
+        words = ", ".join(f"{{argument:{place}}}" for place in places)
+        names = [str(word.arg) for word in given]
+        opt_state, supports = with_rate("{owner}.opt_state", words, self.context, names)
+        return self.with_state(opt_state, supports, [word.value for word in given])
+
+    def set_again(self, rate: str, *moved: ast.expr) -> Edit | Refusal:
+        """A step with a rate from a template, such as the number that the constructor was given."""
+        if (refusal := refuse_rate(self.use, self.context)) is not None:
+            return refusal
+        word = f"{RATE}={rate}"
+        opt_state, supports = with_rate("{owner}.opt_state", word, self.context)
+        return self.with_state(opt_state, supports, moved)
+
+    def with_state(
+        self, opt_state: str, supports: tuple[Support, ...], moved: Iterable[ast.expr]
+    ) -> RewriteCall:
+        """The step of an optimizer with another state, in a statement of its own if it may be.
+
+        `optimizer.replace(opt_state=…)` reads the optimizer twice, and what is `moved` earlier.
+        """
+        use, stepping = self.use, self.context.stepping
+        opt_state, more = typed(opt_state, "{owner}.opt_state", use, stepping)
+        prelude = ""
+        if self._may_precede((use.owner, *moved)):
+            prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
+        return RewriteCall(
+            use.unit.span(self.call),
+            f"{{owner}}.replace(opt_state={opt_state}).apply_gradients",
+            self.arguments,
+            self.holes,
+            supports + more,
+            prelude,
+        )
+
+    def _may_come_first(self, overrides: list[ast.keyword]) -> bool:
+        """Whether hyperparameters may be computed ahead of the other arguments of the step."""
+        words = (word.value for word in self.call.keywords if word not in overrides)
+        others = [*self.call.args, *words]
+        may_swap = self.context.facts.dataflow.may_swap
+        return all(may_swap(one.value, other) for one in overrides for other in others)
+
+    def _may_precede(self, moved: tuple[ast.expr, ...]) -> bool:
+        """Whether a statement before may name the new state.
+
+        The call always runs, nothing in its statement that comes before it matters to what moves,
+        there is no other step in it, and the name is free.
+        """
+        scope = self.context.facts.scope(self.call)
+        if scope.binding("opt_state") is not None:
+            return False
+        # a lambda or a comprehension has no statements, and a class would get an attribute
+        with_statements = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+        if not isinstance(scope.node, with_statements):
+            return False
+        may_swap = self.context.facts.dataflow.may_swap
+        node: ast.AST = self.call
+        for parent in self.use.unit.ancestors(self.call):
+            if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+                return self._is_only_step_and_line(parent)
+            if not _always_runs(node, parent):
+                return False
+            ahead = _ahead(parent, node)
+            if any(not may_swap(one, other) for one in moved for other in ahead):
+                return False
+            node = parent
+        return False
+
+    def _is_only_step_and_line(self, statement: ast.stmt) -> bool:
+        """Whether a statement takes one step, and no other statement begins on its line."""
+        inside = {*ast.walk(statement)}
+        nodes = self.use.unit.nodes
+        statements = (found for found in nodes if isinstance(found, ast.stmt))
+        line = [found for found in statements if found.lineno == statement.lineno]
+        steps = (step.node in inside for step in self.context.stepping.all_steps)
+        return len(line) == 1 and sum(steps) == 1
+
 
 def _legacy_step(
     use: Use,
+    context: Context,
     call: ast.Call,
     gradients: ast.expr,
     averaged: str,
@@ -140,19 +261,18 @@ def _legacy_step(
     unpacked = tuple(Argument(None, index=values.index(word.value)) for word in empty)
     if averaged == "{grads}":
         same = Argument("grads", index=values.index(gradients))
-        return LegacyStep(use, call, same, (use.owner_hole,), unpacked)
+        return LegacyStep(use, context, call, same, (use.owner_hole,), unpacked)
     holes = (use.owner_hole, ("grads", use.unit.span(gradients)))
     given = Argument("grads", template=averaged)
-    return LegacyStep(use, call, given, holes, unpacked)
+    return LegacyStep(use, context, call, given, holes, unpacked)
 
 
-def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
-    """A step that sets no rate, where others do: it takes that of the constructor."""
-    # the state may still have the rate of another step, so this one is set again
-    rate = context.overrides.made_with.rate(legacy.use)
-    if rate is None:
-        return keeps_rate("Pass `learning_rate=` here too.")
-    return _set_again(legacy, rate, context)
+def _refuse_order() -> Refusal:
+    return reasons.overrides(
+        "The gradients and the hyperparameters of this step are computed by expressions whose "
+        "order matters.",
+        "Compute the gradients in a statement before.",
+    )
 
 
 def averaged_gradients(use: Use, context: Context) -> str | Refusal:
@@ -185,100 +305,6 @@ def _stand_together(one: Use, other: Use) -> bool:
     return function_of(one.unit, one.node) is function_of(other.unit, other.node)
 
 
-def _set_rate(
-    legacy: LegacyStep,
-    override: ast.keyword,
-    context: Context,
-) -> Edit | Refusal:
-    """A step with `learning_rate=…` or `hyper_params=…`, which are set in the state first."""
-    if (refusal := refuse_rate(legacy.use, context)) is not None:
-        return refusal
-    if override.arg != RATE:
-        return _set_hyper_params(legacy, override, context)
-    return _set_first(legacy, [override], context)
-
-
-def _set_decay(
-    legacy: LegacyStep,
-    override: ast.keyword | None,
-    decay: ast.keyword,
-    context: Context,
-) -> Edit | Refusal:
-    """A step with `weight_decay=…`, perhaps beside a learning rate."""
-    if (refusal := refuse_rate(legacy.use, context)) is not None:
-        return refusal
-    if context.overrides.keeps_rate(legacy.use):
-        return keeps_rate("Pass `learning_rate=` here too.")
-    given = [word for word in legacy.call.keywords if word in (override, decay)]
-    return _set_first(legacy, given, context)
-
-
-def _set_first(
-    legacy: LegacyStep, given: list[ast.keyword], context: Context
-) -> Edit | Refusal:
-    """A step with hyperparameters that are set in the state before it."""
-    # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
-    if not _may_come_first(legacy.call, given, context):
-        return _refuse_order()
-    before = len(legacy.call.args)
-    places = [before + legacy.call.keywords.index(word) for word in given]
-    words = ", ".join(f"{{argument:{place}}}" for place in places)
-    names = [str(word.arg) for word in given]
-    opt_state, supports = with_rate("{owner}.opt_state", words, context, names)
-    # optimizer.replace(opt_state=…): the optimizer is read twice, and the rate before the gradients
-    moved = (legacy.use.owner, *(word.value for word in given))
-    return _with_state(legacy, opt_state, supports, moved, context)
-
-
-def _set_hyper_params(
-    legacy: LegacyStep,
-    override: ast.keyword,
-    context: Context,
-) -> Edit | Refusal:
-    """`optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=rate))`."""
-    rates = rates_of_step(override.value, legacy.use, context)
-    if isinstance(rates, Refusal):
-        return rates
-    if not _may_come_first(legacy.call, [override], context):
-        return _refuse_order()
-    opt_state, holes, supports = rates
-    with_rates = dataclasses.replace(legacy, holes=(*legacy.holes, *holes))
-    moved = (legacy.use.owner, override.value)
-    return _with_state(with_rates, opt_state, supports, moved, context)
-
-
-def _refuse_order() -> Refusal:
-    return reasons.overrides(
-        "The gradients and the hyperparameters of this step are computed by expressions whose "
-        "order matters.",
-        "Compute the gradients in a statement before.",
-    )
-
-
-def _with_state(
-    legacy: LegacyStep,
-    opt_state: str,
-    supports: tuple[Support, ...],
-    moved: tuple[ast.expr, ...],
-    context: Context,
-) -> RewriteCall:
-    """The step of an optimizer with another state, which gets a statement of its own if it may."""
-    use, call = legacy.use, legacy.call
-    opt_state, more = typed(opt_state, "{owner}.opt_state", use, context.stepping)
-    prelude = ""
-    if _may_precede(call, moved, use, context):
-        prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
-    function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    return RewriteCall(
-        use.unit.span(call),
-        function,
-        legacy.arguments,
-        legacy.holes,
-        supports + more,
-        prelude,
-    )
-
-
 def _set_unpacked(
     use: Use,
     context: Context,
@@ -299,8 +325,8 @@ def _set_unpacked(
         return keeps_rate("Pass `learning_rate=` in any case.")
     read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
     holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
-    legacy = LegacyStep(use, call, Argument("grads", index=place), holes)
-    return _set_again(legacy, f"{{overrides}}{read}", context, (overrides.value,))
+    legacy = LegacyStep(use, context, call, Argument("grads", index=place), holes)
+    return legacy.set_again(f"{{overrides}}{read}", overrides.value)
 
 
 def _place_of_gradients(
@@ -338,80 +364,12 @@ def _is_made_without_rate(definition: LegacyObject) -> bool:
     return all(word.arg not in (RATE, None) for word in call.keywords)
 
 
-def _set_again(
-    legacy: LegacyStep,
-    rate: str,
-    context: Context,
-    moved: tuple[ast.expr, ...] = (),
-) -> Edit | Refusal:
-    """A step with a rate from a template, such as the number that the constructor was given."""
-    if (refusal := refuse_rate(legacy.use, context)) is not None:
-        return refusal
-    opt_state, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
-    return _with_state(legacy, opt_state, supports, (legacy.use.owner, *moved), context)
-
-
-def _may_come_first(
-    call: ast.Call, overrides: list[ast.keyword], context: Context
-) -> bool:
-    """Whether hyperparameters may be computed ahead of the other arguments of the step."""
-    words = (word.value for word in call.keywords if word not in overrides)
-    others = [*call.args, *words]
-    return all(
-        context.facts.dataflow.may_swap(one.value, other)
-        for one in overrides
-        for other in others
-    )
-
-
-def _may_precede(
-    call: ast.Call,
-    moved: tuple[ast.expr, ...],
-    use: Use,
-    context: Context,
-) -> bool:
-    """Whether a statement before may name the new state.
-
-    The call always runs, nothing in its statement that comes before it matters to what moves, there
-    is no other step in it, and the name is free.
-    """
-    scope = context.facts.scope(call)
-    if scope.binding("opt_state") is not None:
-        return False
-    # a lambda or a comprehension has no statements, and a class would get an attribute
-    if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-        return False
-    may_swap = context.facts.dataflow.may_swap
-    node: ast.AST = call
-    for parent in use.unit.ancestors(call):
-        if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
-            return _has_one_step_and_line(parent, use, context)
-        if not _always_runs(node, parent):
-            return False
-        ahead = _ahead(parent, node)
-        if any(not may_swap(one, other) for one in moved for other in ahead):
-            return False
-        node = parent
-    return False
-
-
 def _always_runs(node: ast.AST, parent: ast.AST) -> bool:
     """Whether a part of an expression runs whenever that does, and its value is only passed on."""
     # not `x and y`, `x if y else z` or a comprehension; nor optimizer.apply_gradient(grads)(batch)
     if isinstance(parent, ast.Call):
         return node is not parent.func
     return isinstance(parent, ast.Tuple | ast.keyword | ast.Attribute)
-
-
-def _has_one_step_and_line(statement: ast.stmt, use: Use, context: Context) -> bool:
-    """Whether a statement takes one step, and no other statement begins on its line."""
-    inside = {*ast.walk(statement)}
-    statements = (found for found in use.unit.nodes if isinstance(found, ast.stmt))
-    line = [found for found in statements if found.lineno == statement.lineno]
-    return (
-        len(line) == 1
-        and sum(step.node in inside for step in context.stepping.all_steps) == 1
-    )
 
 
 def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
