@@ -49,3 +49,9 @@ def _parts(value: Prose | Reference) -> tuple[str | Reference, ...]:
     if isinstance(value, Message):
         return value.parts
     return (value,)
+
+
+def paragraphs(text: str | None) -> str:
+    """A docstring with each paragraph on one line."""
+    parts = (text or "").strip().split("\n\n")
+    return "\n\n".join(" ".join(part.split()) for part in parts)

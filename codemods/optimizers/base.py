@@ -13,6 +13,7 @@ from inspect import Signature
 import libcst as cst
 
 from codemods.inference.binding import Wrong, bind, taking
+from codemods.messages import paragraphs
 from codemods.model import Form, Refusal
 from codemods.optimizers.methods import RATE_FIRST
 
@@ -144,9 +145,7 @@ class LegacyOptimizer:
     @property
     def documentation(self) -> str:
         """The docstring of its module, each paragraph on one line."""
-        text = sys.modules[self.convert.__module__].__doc__ or ""
-        paragraphs = text.strip().split("\n\n")
-        return "\n\n".join(" ".join(part.split()) for part in paragraphs)
+        return paragraphs(sys.modules[self.convert.__module__].__doc__)
 
     def sample(self, parameter: str) -> float:
         """A value for a parameter, in the place of a program's own."""

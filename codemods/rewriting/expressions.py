@@ -26,7 +26,6 @@ from codemods.rewriting.edits import (
     ConvertClass,
     ConvertDefinition,
     ConvertLookup,
-    ConvertPartial,
     Edit,
     Replace,
     ReplaceQuoted,
@@ -115,22 +114,6 @@ def _class_converted(
     if edit.kept_by:
         name = expression(f"{file.say(edit.kept_by)}({{name}})", name=name)
     return _parenthesized_as(node, name)
-
-
-@carried_out.register
-def _partial_converted(
-    edit: ConvertPartial, node: cst.BaseExpression, file: EditedFile
-) -> cst.BaseExpression:
-    del file
-    call = cst.ensure_type(node, cst.Call)
-    assert edit.alias is not None
-    arguments = [call.args[0].with_changes(value=expression(edit.alias.function))]
-    for argument in call.args[1:]:
-        word = argument.keyword
-        if word is not None:
-            word = word.with_changes(value=edit.alias.names[word.value])
-        arguments.append(argument.with_changes(keyword=word))
-    return call.with_changes(args=arguments)
 
 
 @carried_out.register

@@ -10,6 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from codemods.messages import paragraphs
 from codemods.model import Prose, Refusal
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def rule(
         _registered[code] = Rule(
             code,
             summary,
-            _paragraphs(decide.__doc__ or ""),
+            paragraphs(decide.__doc__),
             before,
             after,
             kinds,
@@ -70,7 +71,7 @@ def reason(
     explanation: str,
 ) -> Callable[[Prose, Prose], Refusal]:
     """Register a reason of the FO9 family; the result makes refusals with it."""
-    _registered[code] = Rule(code, summary, _paragraphs(explanation))
+    _registered[code] = Rule(code, summary, paragraphs(explanation))
 
     def refuse(why: Prose, remedy: Prose) -> Refusal:
         return Refusal(code, why, remedy)
@@ -86,14 +87,8 @@ def describe(
     after: str = "",
 ) -> str:
     """Register what the application does or refuses outside of Python code; returns the code."""
-    _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)
+    _registered[code] = Rule(code, summary, paragraphs(explanation), before, after)
     return code
-
-
-def _paragraphs(text: str) -> str:
-    """A text with each paragraph on one line."""
-    paragraphs = text.strip().split("\n\n")
-    return "\n\n".join(" ".join(part.split()) for part in paragraphs)
 
 
 @cache

@@ -17,14 +17,13 @@ from codemods.optimizers.functions import Alias
 from codemods.rewriting.edits import (
     ConvertClass,
     ConvertLookup,
-    ConvertPartial,
     Edit,
     Keep,
     Replace,
 )
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.rules.same_arguments import alias_of_value, partial_of
+from codemods.rules.same_arguments import alias_of_value
 
 COMMONEST = ("Adam", "GradientDescent", "Momentum")
 """The classes that a lookup by name gets in a project that names none."""
@@ -126,11 +125,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
         return reasons.run_time_class(
             f"{is_value}, and more than a call may become of it.", remedy
         )
-    partial = partial_of(use, context)
-    new = as_function(use, context, alias_of_value(use, context))
-    if partial is None or new.alias is None:
-        return new
-    return ConvertPartial(use.unit.span(partial), use.name, False, "", new.alias)
+    return as_function(use, context, alias_of_value(use, context))
 
 
 def _is_looked_up(classes: Collection[object], context: Context) -> bool:

@@ -14,7 +14,6 @@ from codemods.rewriting.edits.definitions import (
     ConvertClass,
     ConvertDefinition,
     ConvertLookup,
-    ConvertPartial,
 )
 from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted
 from codemods.rewriting.edits.statements import (
@@ -35,7 +34,6 @@ __all__ = [
     "ConvertClass",
     "ConvertDefinition",
     "ConvertLookup",
-    "ConvertPartial",
     "DeriveState",
     "Edit",
     "Holes",

@@ -75,11 +75,6 @@ class ConvertClass(Edit):
 
 
 @dataclass(frozen=True)
-class ConvertPartial(ConvertClass):
-    """Put the function in the place of the class in `functools.partial(optim.Adam, beta1=0.5)`."""
-
-
-@dataclass(frozen=True)
 class ConvertLookup(Edit):
     """Turn the lookup of a legacy class by name at `span` into one among functions.
 
