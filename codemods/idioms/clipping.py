@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from codemods.idioms import Unproven
-from codemods.idioms.forms import Leaf
+from codemods.idioms.forms import Leaf, Norms
 from codemods.idioms.links import Link, Links
-from codemods.idioms.norms import Norms
 from codemods.vocabulary import CLIP_GRADIENTS, MAP_TREES
 
 GLOBAL, EACH = "optax.clip_by_global_norm", "optax.clip"

@@ -279,29 +279,17 @@ class Links(Outcomes[Linked]):
                     ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last,
                 )
             ]:
-                return self._taken(last, call, parents.get(last), block)
+                guard = parents.get(last)
+                # with an `else`, it is more than a condition of the call
+                if not isinstance(guard, ast.If) or guard.orelse:
+                    guard = None
+                if guard not in block:
+                    guard = None
+                link = self.link(call) if guard or last in block else None
+                if link is not None:
+                    test = None if guard is None else guard.test
+                    return Taken(guard or last, link, test)
         return None
-
-    def _taken(
-        self,
-        statement: ast.stmt,
-        call: ast.Call,
-        guard: ast.AST | None,
-        block: list[ast.stmt],
-    ) -> Taken | None:
-        """What a statement is taken for, if it or the branch that it is in is one of a block."""
-        branch = guard if isinstance(guard, ast.If) and guard in block else None
-        # with an `else`, it is more than a condition of the call
-        if branch is not None and branch.orelse:
-            branch = None
-        if branch is None and statement not in block:
-            return None
-        link = self.link(call)
-        if link is None:
-            return None
-        if branch is not None:
-            return Taken(branch, link, branch.test)
-        return Taken(statement, link, None)
 
     def _refuse_more(self, branch: ast.If, given: Variable) -> None:
         """A branch that is removed as a whole may have no other effect."""

@@ -41,9 +41,6 @@ class Overrides:
             self.stepping.definitions(use)
         )
 
-    def _made_of(self, optimizer: LegacyObject) -> list[LegacyObject]:
-        return self.facts.legacy.definitions(optimizer)
-
     def _is_bare(self, use: Use) -> bool:
         is_given = self.stepping.given_override(use) is not None
         return not is_given and not self.schedules.of(use.objects)
@@ -91,7 +88,7 @@ class Overrides:
                 if not found.isdisjoint(together):
                     found.update(together)
         for pair in self.stepping.exchanging:
-            both = {*chain.from_iterable(map(self._made_of, pair))}
+            both = {*chain.from_iterable(map(self.facts.legacy.definitions, pair))}
             if not found.isdisjoint(both):
                 found |= both
         # a step that sets the rate of one again sets that of all that take it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import Name
@@ -47,11 +47,6 @@ class Decision:
 
     def refuse(self, refusal: Refusal, status: Status = "unresolved") -> None:
         self.refusal, self.status = refusal, status
-
-    def waits_for(self, paths: tuple[str, ...]) -> None:
-        """Note of what is refused that it cannot migrate before some files are writable, too."""
-        if self.refusal is not None:
-            self.refusal = replace(self.refusal, related=paths)
 
 
 @dataclass

@@ -57,9 +57,13 @@ class Emitter:
         """The optimizers of a file, in order. `supports` are the sources of its new helpers."""
         found: list[EmittedOptimizer] = []
         for node, decision in self.converted.items():
-            if decision.use.unit is not unit or not _is_definition(decision):
+            # and no traversal
+            is_definition = isinstance(decision.edit, ConvertDefinition)
+            is_definition = is_definition or _keeps_interface(decision)
+            if decision.use.unit is not unit or not is_definition:
                 continue
-            if isinstance(node, ast.Call) and self._is_whole(decision):
+            is_whole = all(part in self.converted for part in self._inner(decision))
+            if isinstance(node, ast.Call) and is_whole:
                 found.append(self._optimizer(node, decision, supports))
         for decision in self.functions.values():
             if decision.use.unit is unit:
@@ -82,10 +86,6 @@ class Emitter:
             supports=supports,
             schedule=self._schedule(decision),
         )
-
-    def _is_whole(self, decision: Decision) -> bool:
-        """Whether the calls that make the parts of a definition were all converted."""
-        return all(node in self.converted for node in self._inner(decision))
 
     def _inner(self, decision: Decision) -> Iterator[ast.AST]:
         """The allocation sites of the definitions that a definition is made of."""
@@ -190,11 +190,6 @@ def _is_given_rates(decision: Decision) -> bool:
         return False
     # optim.Adam(), then apply_gradient(grads, learning_rate=rate)
     return not isinstance(call, ast.Call) or learning_rate(call) is None
-
-
-def _is_definition(decision: Decision) -> bool:
-    """Whether a decision makes a new definition of an old one, and no traversal."""
-    return _keeps_interface(decision) or isinstance(decision.edit, ConvertDefinition)
 
 
 def _function(

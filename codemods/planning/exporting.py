@@ -193,24 +193,18 @@ class Exports:
             shared.modules[place].update(supports)
             *_, own_name = supports
             return module, _as(own_name, item.name)
+        imports = self.facts.imported(unit)
+        legacy = [one for one in imports if legacy_name(one.target) is not None]
         # what only the comment of a linter says shows nobody who needs a class
-        if not any(map(self._is_offered, self._legacy_imports(unit))):
+        if not any(map(self._is_offered, legacy)):
             return None
-        # the module has the class itself
-        if not has_interface(name) or self._is_bound_otherwise(item):
+        # the module has the class itself, unless it binds the name to something else too
+        if not has_interface(name) or unit.names_bound[item.name] > 1:
             return None
         shared.given[unit].update(supports)
         if item.name != name:
             shared.called[unit][name] = item.name
         return "", item.name
-
-    def _legacy_imports(self, unit: Unit) -> list[Import]:
-        imports = self.facts.imported(unit)
-        return [item for item in imports if legacy_name(item.target) is not None]
-
-    def _is_bound_otherwise(self, item: Import) -> bool:
-        """Whether a file binds an imported name to something else too, or imports it twice."""
-        return item.unit.names_bound[item.name] > 1
 
     def _is_migrated(self, unit: Unit) -> bool:
         """Whether only imports of a file's programs are still legacy."""

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import replace
 
 from codemods.analysis.facts import Facts, unify
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
 from codemods.inference.objects import LegacyObject
-from codemods.messages import message
-from codemods.model import Location, Prose, Refusal
+from codemods.messages import joined, message
+from codemods.model import File, Location, Message, Prose, Refusal
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.unnamed import leave_unnamed
 from codemods.removed import row_of
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
 
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
+
+UNNAMED = "FO931"
+"""The reason of what stays because files were not named."""
+
+Groups = Mapping[LegacyObject, LegacyObject]
+Causes = MutableMapping[LegacyObject, Decision]
+"""The groups that stay, each with the site for the sake of which it does."""
 
 CLASSES = ("check", "value")
 """The kinds of uses of a class, which may be about any optimizer of a program."""
@@ -91,7 +97,7 @@ def complete_groups(plan: Plan) -> None:
             causes.setdefault(groups[obj], decision)
     if plan.options.partial:
         causes = {}
-    leave_unnamed(plan, groups, causes)
+    _leave_unnamed(plan, groups, causes)
     traces = Traces(plan.facts)
     # the report has no files that are only context: there, the first site that waits stands for it
     standing: dict[Decision, Decision] = {}
@@ -113,6 +119,73 @@ def complete_groups(plan: Plan) -> None:
             if use.unit.writable and not cause.use.unit.writable:
                 told = standing.setdefault(cause, decision)
             decision.cause = None if told is decision else told
+
+
+def _leave_unnamed(plan: Plan, groups: Groups, causes: Causes) -> None:
+    """Refuse a site of each group that would migrate but for the context; `causes` gets it.
+
+    With `--partial`, a group stays for the sake of the context even if it would not migrate whole:
+    nothing can mark what is left of it there.
+    """
+    outside: dict[LegacyObject, dict[str, None]] = defaultdict(dict)
+    for decision in plan.decisions:
+        unit, group = decision.use.unit, _group(decision, groups)
+        if unit.writable or group is None:
+            continue
+        if plan.options.partial or group not in causes:
+            outside[group][unit.path] = None
+    # the report has only the files that were named, so one of these is told
+    named_first = sorted(plan.decisions, key=lambda one: not one.use.unit.writable)
+    told: set[LegacyObject] = set()
+    for decision in named_first:
+        group = _group(decision, groups)
+        if group is None or group not in outside:
+            continue
+        paths = tuple(outside[group])
+        if decision.refusal is not None:
+            # it cannot migrate before these files are writable, too
+            decision.refusal = replace(decision.refusal, related=paths)
+        elif decision.applies and group not in told:
+            told.add(group)
+            decision.refuse(_unnamed(decision.use.unit, paths))
+            causes[group] = decision
+
+
+def leave_context(plan: Plan) -> None:
+    """Refuse whatever else would change in files that are only context."""
+    for decision in plan.decisions:
+        unit = decision.use.unit
+        if decision.applies and not unit.writable:
+            decision.refuse(_unnamed(unit, (unit.path,)))
+
+
+def _group(decision: Decision, groups: Groups) -> LegacyObject | None:
+    objects = decision.use.objects
+    return groups[objects[0]] if objects else None
+
+
+def _unnamed(unit: Unit, paths: tuple[str, ...]) -> Refusal:
+    verb = "was" if len(paths) == 1 else "were"
+    refusal = reasons.unnamed(
+        message(
+            f"This optimizer is used in {{}} too, which {verb} not named.",
+            _listed(paths),
+        ),
+        message(
+            "Name {} as well, or run `optim2optax rewrite --with-related {}`.",
+            _listed(paths),
+            File(unit.path),
+        ),
+    )
+    return replace(refusal, related=paths)
+
+
+def _listed(paths: tuple[str, ...]) -> Message:
+    """`a.py, b.py and c.py`."""
+    *others, last = map(File, paths)
+    if not others:
+        return message("{}", last)
+    return message("{} and {}", joined(", ", others), last)
 
 
 def _concerned(decision: Decision, facts: Facts) -> Iterable[LegacyObject]:

@@ -116,8 +116,8 @@ def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
 def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     """The refusal of what would give a file that is not valid Python, or a broken notebook."""
     # %timeit optimizer.apply_gradient(grads)
-    is_notebook = bool(use.unit.places)
-    if is_notebook and is_behind_magic(_line_of(use)):
+    line = use.unit.code.split("\n")[use.node.lineno - 1]
+    if use.unit.places and is_behind_magic(line):
         return reasons.statement_form(
             "This is the argument of a magic.",
             "Put it on a line of its own, below `%%time`.",
@@ -139,11 +139,6 @@ def of_failure(failure: Failure) -> Refusal:
         "Please report it, with what `--verbose` prints.",
     )
     return replace(refusal, traceback=failure.traceback)
-
-
-def _line_of(use: Use) -> str:
-    """The line on which a use begins."""
-    return use.unit.code.split("\n")[use.node.lineno - 1]
 
 
 def _unlikely(use: Use, plan: Plan) -> Refusal | None:

@@ -13,8 +13,7 @@ from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.groups import grouped, refused_groups
-from codemods.planning.unnamed import UNNAMED
+from codemods.planning.groups import UNNAMED, grouped, refused_groups
 
 
 def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:

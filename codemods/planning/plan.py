@@ -21,11 +21,11 @@ from codemods.planning.groups import (
     complete_groups,
     grouped,
     keep_modules,
+    leave_context,
 )
 from codemods.planning.judging import judge, of_failure, still_left, suppressing
 from codemods.planning.keeping import may_keep_interface, staying
 from codemods.planning.sharing import Made, shared
-from codemods.planning.unnamed import leave_context
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 from codemods.cst.comments import comments_within
-from codemods.cst.spacing import NOTHING, SEPARATOR, Newline, newline
+from codemods.cst.spacing import NOTHING, SEPARATOR, Newline
 
 ImportLine = cst.Import | cst.ImportFrom
 
@@ -94,31 +94,18 @@ def without(statement: ImportLine, names: set[str]) -> ImportLine | None:
     # a list of names may end with a comma within parentheses
     if kept[-1] is last:
         return statement.with_changes(names=kept)
-    if comments_within(kept[-1].comma):
-        return _closed_behind_comment(statement, kept, last)
+    comma = kept[-1].comma
+    # Adam,  # used
+    if isinstance(comma, cst.Comma) and comments_within(comma):
+        behind = cst.ensure_type(comma.whitespace_after, Newline)
+        behind = behind.with_changes(empty_lines=(), last_line=NOTHING)
+        kept[-1] = kept[-1].with_changes(
+            comma=comma.with_changes(whitespace_after=behind)
+        )
+        closed = cst.RightParen(whitespace_before=NOTHING)
+        return statement.with_changes(names=kept, rpar=closed)
     kept[-1] = kept[-1].with_changes(comma=last.comma)
     return statement.with_changes(names=kept)
-
-
-def _closed_behind_comment(
-    statement: ImportLine, kept: list[cst.ImportAlias], last: cst.ImportAlias
-) -> ImportLine:
-    """The statement with the comment behind what is the last name now, and its old end."""
-    statement = cst.ensure_type(statement, cst.ImportFrom)
-    comma = cst.ensure_type(kept[-1].comma, cst.Comma)
-    rpar = cst.ensure_type(statement.rpar, cst.RightParen)
-    ends = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else None
-    closing = next(
-        (end for end in (ends, rpar.whitespace_before) if isinstance(end, Newline)),
-        newline(0),
-    )
-    behind = cst.ensure_type(comma.whitespace_after, Newline)
-    behind = behind.with_changes(
-        empty_lines=(), indent=closing.indent, last_line=closing.last_line
-    )
-    kept[-1] = kept[-1].with_changes(comma=comma.with_changes(whitespace_after=behind))
-    rpar = rpar.with_changes(whitespace_before=NOTHING)
-    return statement.with_changes(names=kept, rpar=rpar)
 
 
 def joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.ImportAlias]:

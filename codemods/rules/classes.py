@@ -149,8 +149,8 @@ def as_function(use: Use, context: Context, alias: Alias | None) -> ConvertClass
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
     """`getattr(optim, name)` or `hasattr(optim, name)`, as a lookup among functions."""
-    lookup = use.parent
-    if isinstance(lookup, ast.Call) and _is_lookup(lookup, use, context):
+    lookup = lookup_of(use)
+    if lookup is not None and _may_be_any(lookup, use, context):
         named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
         is_late = _sets_rate_later(use.objects, context)
         return ConvertLookup(use.unit.span(lookup), named, is_late)
@@ -160,22 +160,29 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
     )
 
 
-def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
-    """Whether a call looks a class up by its name, and only calls may become of it."""
-    match lookup:
-        case ast.Call(
-            func=ast.Name(id=word) as function, args=[module, name], keywords=[]
+def lookup_of(use: Use) -> ast.Call | None:
+    """The whole of `getattr(optim, name)` or `hasattr(optim, name)`, if this is its module."""
+    match use.parent:
+        case (
+            ast.Call(
+                func=ast.Name(id="getattr" | "hasattr"), args=[module, _], keywords=[]
+            ) as lookup
         ) if module is use.node:
-            if LOOKUPS.isdisjoint(context.facts.externals(function)):
-                return False
-            named: object = Unnamed.RUN_TIME
-            if isinstance(name, ast.Constant):
-                named = name.value
-                if named not in optimizers() or named in composite():
-                    return False
-            is_used = bool(use.objects) or word == "hasattr"
-            return is_used and named not in context.exposed
-    return False
+            return lookup
+    return None
+
+
+def _may_be_any(lookup: ast.Call, use: Use, context: Context) -> bool:
+    """Whether a lookup is of a class by its name, and only calls may become of it."""
+    called = {*context.facts.externals(lookup.func)} & LOOKUPS
+    name = lookup.args[1]
+    named: object = Unnamed.RUN_TIME
+    if isinstance(name, ast.Constant):
+        named = name.value
+        if named not in optimizers() or named in composite():
+            return False
+    is_used = bool(use.objects) or "builtins.hasattr" in called
+    return bool(called) and is_used and named not in context.exposed
 
 
 def _annotation(use: Use) -> Edit | Refusal:

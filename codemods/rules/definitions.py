@@ -23,6 +23,7 @@ from codemods.rewriting.edits import ConvertDefinition, Edit
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
+from codemods.rules.notes import is_part
 from codemods.rules.same_arguments import alias_of_call
 from codemods.rules.types import made_by_hand, named
 
@@ -97,7 +98,7 @@ def _with_rate(
     own = learning_rate(use.node)
     if own is not None:
         rates, as_float = context.facts.of(FloatRates), ""
-        if is_set_by_steps and rates.needs_float(own, _is_part(use, context)):
+        if is_set_by_steps and rates.needs_float(own, is_part(use, context.facts)):
             as_float = FROM_NUMBER if rates.is_number(own) else FROM_NUMBER_OR_NONE
         return replace(conversion, inject=is_set_by_steps, as_float=as_float)
     # optim.Adam()
@@ -118,14 +119,6 @@ def _has_room(use: Use) -> bool:
     # seed = 0; optimizer = optim.Adam().create(params)
     ahead = line[: statement.col_offset].strip()
     return isinstance(statement, SIMPLE) and not ahead
-
-
-def _is_part(use: Use, context: Context) -> bool:
-    """Whether a definition is a part of another, such as a MultiOptimizer."""
-    return any(
-        whole.kind == "definition" and part in use.objects
-        for whole, part in context.facts.legacy.links
-    )
 
 
 def _is_stepped(use: Use, context: Context) -> bool:

@@ -19,6 +19,7 @@ from codemods.optimizers.interface import (
 from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
+from codemods.rules.classes import lookup_of
 from codemods.rules.context import Context
 from codemods.rules.custom import custom
 from codemods.rules.hyper_params import refuse_unseen
@@ -91,7 +92,7 @@ def is_decided(use: Use) -> bool:
         case "base":
             return bool(interface_of(use.name))
         case "module":
-            return _looked_up(use) is not None
+            return lookup_of(use) is not None
         # def init_state(self, params) -> OptimizerState
         case "annotation":
             is_private = use.name.startswith("_")
@@ -116,18 +117,6 @@ def is_decided(use: Use) -> bool:
 
 def _is_traversal(use: Use) -> bool:
     return use.kind == "definition" and use.name == "ModelParamTraversal"
-
-
-def _looked_up(use: Use) -> ast.Call | None:
-    """The whole of `getattr(optim, name)` or `hasattr(optim, name)`, if this is its module."""
-    match use.parent:
-        case (
-            ast.Call(
-                func=ast.Name(id="getattr" | "hasattr"), args=[module, _], keywords=[]
-            ) as lookup
-        ):
-            return lookup if module is use.node else None
-    return None
 
 
 def _names_class(use: Use) -> bool:
@@ -212,7 +201,7 @@ def _refuse(use: Use) -> Refusal | None:
 
 def _by_name(use: Use, context: Context) -> Edit | Refusal:
     """A class that is looked up by its name, among those that the project names."""
-    lookup = _looked_up(use)
+    lookup = lookup_of(use)
     names = sorted(name for name in context.facts.named_classes if interface_of(name))
     if lookup is None or not names:
         return reasons.run_time_class(

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from codemods.analysis.facts import Facts
 from codemods.analysis.frozen_params import are_frozen, are_plain, frozen
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.low_precision import LowPrecision
@@ -58,6 +59,14 @@ UNFREEZE = (
     "If a model made the parameters that these replace, they are a plain dict today, and so is the "
     "state, which frozen parameters do not fit: then write `flax.core.unfreeze` for `freeze`."
 )
+
+
+def is_part(use: Use, facts: Facts) -> bool:
+    """Whether a definition is a part of another, such as a MultiOptimizer."""
+    return any(
+        whole.kind == "definition" and part in use.objects
+        for whole, part in facts.legacy.links
+    )
 
 
 def _is_dropped(use: Use) -> bool:
@@ -135,10 +144,7 @@ class Notes:
             return False
         rate = learning_rate(use.node)
         is_zero = isinstance(rate, ast.Constant) and rate.value == 0
-        return is_zero and any(
-            whole.kind == "definition" and part in use.objects
-            for whole, part in self.facts.legacy.links
-        )
+        return is_zero and is_part(use, self.facts)
 
     def _why_interface(self, use: Use) -> Message | None:
         """Why a definition keeps its interface; None if it does not."""

@@ -10,7 +10,6 @@ import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
-from codemods.inference.recorded import Import
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
@@ -394,14 +393,12 @@ def left_alone(use: Use, context: Context) -> Edit | Refusal:
     beside = [one for one in imports if one.scope is imports[index].scope]
     # an import before this one, or one that stays, binds the package already
     others = [
-        one for one in beside if one in imports[:index] or not _is_of_removed(one)
+        one
+        for one in beside
+        if one in imports[:index]
+        or not (row_of(one.alias.name) or one.alias.name in once_modules())
     ]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
-
-
-def _is_of_removed(item: Import) -> bool:
-    """Whether an import such as `import a.b.c` is of a module that was removed."""
-    return row_of(item.alias.name) is not None or item.alias.name in once_modules()
 
 
 @rule(

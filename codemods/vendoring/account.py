@@ -53,7 +53,10 @@ class Account:
         # a line that is reported already gets no second message
         reported = ("unresolved", "suppressed")
         known = {site.line for site in sites if site.status in reported}
-        unpointed = _unpointed(self.package)
+        unpointed = reasons.unpointed(
+            f"This cannot be pointed at the copy of `{self.package.name}`.",
+            "Import that by its name, and say what is needed of it.",
+        )
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
                 sites.append(left_site(unit, span, text, unpointed))
@@ -103,11 +106,4 @@ def left_site(unit: Unit, span: Span, text: str, refusal: Refusal) -> Site:
         message=f"{cell}: {why}" if cell else why,
         before=text,
         remedy=text_of(refusal.remedy),
-    )
-
-
-def _unpointed(package: RemovedPackage) -> Refusal:
-    return reasons.unpointed(
-        f"This cannot be pointed at the copy of `{package.name}`.",
-        "Import that by its name, and say what is needed of it.",
     )
