@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.functional.group import Group, Index
+from codemods.functional.group import Group, Holders, holders
 from codemods.functional.names import Names
 from codemods.functional.writing import Draft
 from codemods.idioms import Unproven
@@ -61,20 +61,20 @@ def train_step(params, opt_state, batch, tx):
         is_wanted = stepping.options.style == "functional"
         if not is_wanted or stepping.options.partial:
             return
-        names, index = Names(self.origins), Index(self.facts)
+        names, held = Names(self.origins), holders(self.facts)
         for members in self.facts.members.values():
             if all(obj.kind != "optimizer" for obj in members):
                 continue
             # a refused group gives its names back
             trial = Names(self.origins, names.given)
             try:
-                self.add(members, self._draft(members, trial, index))
+                self.add(members, self._draft(members, trial, held))
             except Unproven as why:
                 self.add(members, why.message)
             else:
                 names = trial
 
-    def _draft(self, members: list[LegacyObject], names: Names, index: Index) -> Draft:
+    def _draft(self, members: list[LegacyObject], names: Names, held: Holders) -> Draft:
         """All changes for a group.
 
         Raises:
@@ -83,7 +83,7 @@ def train_step(params, opt_state, batch, tx):
         states = self.results[OwnStates].states
         if any({*members} & {*state.objects} for state in states):
             raise Unproven("the dataclass around it is a train state")
-        group = Group(self.stepping, self.results, index, members)
+        group = Group(self.stepping, self.results, held, members)
         before = Edits()
         for other in self.results.edits_of(members):
             for node, (unit, edit) in other.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Mapping
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Variable
@@ -26,19 +27,20 @@ KNOWN = (
 """The uses that have a counterpart in parts, or are not uses of an optimizer."""
 
 
-class Index:
-    """The expressions of a project that hold an optimizer."""
+Holders = Mapping[LegacyObject, list[tuple[Unit, ast.expr]]]
+"""The expressions of a project that hold each optimizer."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.holders: dict[LegacyObject, list[tuple[Unit, ast.expr]]]
-        self.holders = defaultdict(list)
-        for unit in facts.project.units:
-            for node in unit.nodes:
-                if not isinstance(node, ast.expr) or node not in facts.flow.places:
-                    continue
-                if isinstance(getattr(node, "ctx", None), ast.Load | None):
-                    for obj in facts.legacy_objects(node, "optimizer"):
-                        self.holders[obj].append((unit, node))
+
+def holders(facts: Facts) -> Holders:
+    found: Holders = defaultdict(list)
+    for unit in facts.project.units:
+        for node in unit.nodes:
+            if not isinstance(node, ast.expr) or node not in facts.flow.places:
+                continue
+            if isinstance(getattr(node, "ctx", None), ast.Load | None):
+                for obj in facts.legacy_objects(node, "optimizer"):
+                    found[obj].append((unit, node))
+    return found
 
 
 class Group:
@@ -52,7 +54,7 @@ class Group:
         self,
         stepping: Stepping,
         results: Results,
-        index: Index,
+        held: Holders,
         members: list[LegacyObject],
     ) -> None:
         self.stepping = stepping
@@ -78,7 +80,7 @@ class Group:
             raise Unproven("the place that makes it is not in view")
         self.expressions: dict[ast.expr, Unit] = {}
         for obj in self.optimizers:
-            for unit, node in index.holders[obj]:
+            for unit, node in held[obj]:
                 if node not in removed:
                     self.expressions[node] = unit
         self.variables: dict[Variable, None] = {}

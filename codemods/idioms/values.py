@@ -89,7 +89,7 @@ class Values:
         Raises:
           Unproven: if it has parts of which the value is not known elsewhere.
         """
-        return self._of(node, exchange or _nothing, DEEPEST, longest)
+        return self._of(node, exchange, DEEPEST, longest)
 
     def refuse_changes(
         self,
@@ -166,7 +166,7 @@ class Values:
     def _of(
         self,
         node: ast.expr,
-        exchange: Exchange,
+        exchange: Exchange | None,
         depth: int,
         longest: int = LONGEST,
     ) -> Value:
@@ -208,7 +208,7 @@ class Values:
         """The value that calls give for a parameter; None if it cannot be written elsewhere."""
         if given is not None and depth and self.facts.dataflow.has_no_effect(given):
             with suppress(Unproven):
-                return self._of(given, _nothing, depth - 1)
+                return self._of(given, None, depth - 1)
         return None
 
     def _given(self, function: FunctionNode, parameter: str) -> ast.expr | None:
@@ -228,7 +228,7 @@ class _Copier:
     `names` are where these are read, `read` what else is.
     """
 
-    def __init__(self, origins: Origins, exchange: Exchange) -> None:
+    def __init__(self, origins: Origins, exchange: Exchange | None) -> None:
         self.origins = origins
         self.exchange = exchange
         self.names: list[ast.Name] = []
@@ -238,7 +238,7 @@ class _Copier:
         """A copy of a part of an expression; operators and texts are the same."""
         if not isinstance(part, ast.expr | ast.keyword):
             return part
-        if isinstance(part, ast.expr):
+        if self.exchange and isinstance(part, ast.expr):
             other = self.exchange(part)
             if other is not None:
                 return other
@@ -262,10 +262,6 @@ class _Copier:
             else:
                 setattr(new, name, self.copied(value))
         return new
-
-
-def _nothing(node: ast.expr) -> None:
-    del node
 
 
 class _FillParts(ast.NodeTransformer):

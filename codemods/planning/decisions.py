@@ -84,3 +84,14 @@ class Plan:
 
     def of(self, unit: Unit) -> list[Decision]:
         return [decision for decision in self.decisions if decision.use.unit is unit]
+
+    def is_suppressed(self, decision: Decision) -> bool:
+        """Whether a comment forbids what is decided; it counts as used then."""
+        unit, (first, _, last, _) = decision.use.unit, decision.use.span
+        # its rule, or the reason for which it stays anyway
+        codes = (decision.rule.code, decision.code)
+        for comment in self.comments[unit]:
+            if first <= comment.line <= last and any(map(comment.covers, codes)):
+                self.used_comments.add((unit, comment))
+                return True
+        return False

@@ -15,7 +15,6 @@ from codemods.messages import message
 from codemods.model import Refusal
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import grouped
-from codemods.planning.judging import suppressing
 from codemods.rules import catalogue, reasons
 
 INTERFACE = "FO706"
@@ -46,10 +45,7 @@ def escaping(plan: Plan) -> list[Decision]:
         refusal = _told(use)
         decision = Decision(use, catalogue()[refusal.code], None)
         decision.refuse(refusal, "hint")
-        comment = suppressing(decision, plan.comments[use.unit])
-        if comment is not None:
-            plan.used_comments.add((use.unit, comment))
-        elif plan.options.selects(refusal.code):
+        if not plan.is_suppressed(decision) and plan.options.selects(refusal.code):
             found.append(decision)
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from codemods.analysis.facts import Facts
@@ -16,7 +16,6 @@ from codemods.planning.decisions import Attempts, Decision, Plan
 from codemods.rules import catalogue, reasons
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import is_behind_magic
-from codemods.sources.suppression import Suppression
 
 BY_HAND = "Change it by hand, then delete the comment above."
 """The remedy for what partial work has left."""
@@ -24,10 +23,7 @@ BY_HAND = "Change it by hand, then delete the comment above."
 
 def judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
     """Refuse what a conflict, a comment, the selection or weak evidence forbids."""
-    use = decision.use
-    comment = suppressing(decision, plan.comments[use.unit])
-    if comment is not None:
-        plan.used_comments.add((use.unit, comment))
+    if plan.is_suppressed(decision):
         decision.refuse(
             Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed"
         )
@@ -37,17 +33,6 @@ def judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
         refusal = _forbidden(decision, plan, attempts)
         if refusal is not None:
             decision.refuse(refusal)
-
-
-def suppressing(
-    decision: Decision, comments: Iterable[Suppression]
-) -> Suppression | None:
-    first, _, last, _ = decision.use.span
-    inside = (comment for comment in comments if first <= comment.line <= last)
-    # its rule, or the reason for which it stays anyway
-    codes = (decision.rule.code, decision.code)
-    covering = (comment for comment in inside if any(map(comment.covers, codes)))
-    return next(covering, None)
 
 
 def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:

@@ -10,7 +10,7 @@ from codemods.analysis.stepping import field_read
 from codemods.containment import INTERNAL
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
-from codemods.model import Message, Prose
+from codemods.model import Message
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import UNNAMED, grouped, refused_groups
@@ -42,11 +42,12 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
     for group, cause in causes.items():
         # what a comment or the selection keeps stays as the user has it, and what waits for files
         # to be named, or an error within this tool, is nothing that an interface could help
-        is_other = _only_unnamed(cause) or cause.code == INTERNAL
+        is_other = cause.code == UNNAMED or cause.code == INTERNAL
         if cause.status != "unresolved" or is_other:
             continue
         if _can_keep_interface(members[group], facts):
-            reason = message("{}", _reason_of(cause)).as_clause()
+            assert cause.refusal is not None
+            reason = message("{}", cause.refusal.reason).as_clause()
             why = message("{} ({}).", reason, cause.use.location)
             found |= dict.fromkeys(members[group], why)
     return found
@@ -83,31 +84,18 @@ def _can_have_interface(definition: LegacyObject) -> bool:
     return isinstance(name, str) and has_interface(name)
 
 
-def _only_unnamed(cause: Decision) -> bool:
-    """Whether a group stays for no other reason than that files were not named."""
-    return cause.code == UNNAMED
-
-
-def _reason_of(decision: Decision) -> Prose:
-    assert decision.refusal is not None
-    return decision.refusal.reason
-
-
 def staying(plan: Plan) -> set[LegacyObject]:
     """The groups that stay: one site is refused, or no file can have the classes they need.
 
     Those do not that would migrate if more files were named.
     """
     causes = refused_groups(plan)
-    found = {group for group, cause in causes.items() if not _only_unnamed(cause)}
+    found = {group for group, cause in causes.items() if cause.code != UNNAMED}
     groups = grouped(plan)
     for decision in plan.decisions:
         is_homeless = decision.use.unit in plan.shared.homeless
-        if decision.applies and is_homeless and _has_helpers(decision):
+        supports = decision.edit.supports if decision.edit is not None else ()
+        has_helpers = any(support.is_shared for support in supports)
+        if decision.applies and is_homeless and has_helpers:
             found |= {groups[obj] for obj in decision.use.objects}
     return found
-
-
-def _has_helpers(decision: Decision) -> bool:
-    supports = decision.edit.supports if decision.edit is not None else ()
-    return any(support.is_shared for support in supports)

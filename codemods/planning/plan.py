@@ -5,7 +5,7 @@ A group is a set of objects that migrate together, or stay together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from codemods.analysis.facts import Facts
@@ -23,9 +23,9 @@ from codemods.planning.groups import (
     keep_modules,
     leave_context,
 )
-from codemods.planning.judging import judge, of_failure, still_left, suppressing
+from codemods.planning.judging import judge, of_failure, still_left
 from codemods.planning.keeping import may_keep_interface, staying
-from codemods.planning.sharing import Made, shared
+from codemods.planning.sharing import shared
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
@@ -81,17 +81,14 @@ def _decided(
     complete_groups(plan)
     leave_context(plan)
     keep_modules(plan)
-    plan.shared = shared(_edits(plan), facts, options.form)
+    made = (
+        (one.use.unit, one.use.node, one.edit)
+        for one in plan.decisions
+        if one.applies and one.edit is not None
+    )
+    plan.shared = shared(made, facts, options.form)
     plan.decisions += list(still_left(plan))
     return plan
-
-
-def _edits(plan: Plan) -> Iterator[Made]:
-    """The edits that are to be made, each with its file and node."""
-    for decision in plan.decisions:
-        edit, use = decision.edit, decision.use
-        if decision.applies and edit is not None:
-            yield use.unit, use.node, edit
 
 
 def _decision(
@@ -164,11 +161,11 @@ def _is_reported(decision: Decision, plan: Plan) -> bool:
     It is with `--modernize`, unless a comment or the selection forbids it.
     """
     decision.status = "hint"
-    comment = suppressing(decision, plan.comments[decision.use.unit])
-    if comment is not None:
-        plan.used_comments.add((decision.use.unit, comment))
-        return False
-    return plan.options.modernize and plan.options.selects(decision.code)
+    return (
+        not plan.is_suppressed(decision)
+        and plan.options.modernize
+        and plan.options.selects(decision.code)
+    )
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
