@@ -15,11 +15,8 @@ from codemods.analysis.facts import Facts
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
-from codemods.optimizers.functions import as_function, by_name
 from codemods.rewriting.edits import (
-    ConvertClass,
     ConvertDefinition,
-    ConvertLookup,
     Edit,
 )
 from codemods.sources.modules import Unit
@@ -149,12 +146,6 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
             return (
                 optimizers()[edit.optimizer].convert(call, form, edit.inject).supports
             )
-        case ConvertClass(), _:
-            if edit.alias is not None:
-                return ()
-            return as_function(edit.optimizer, form, edit.inject)
-        case ConvertLookup(), _:
-            return by_name(edit.optimizers, form, edit.inject)
     return edit.supports
 
 

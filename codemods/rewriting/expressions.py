@@ -18,14 +18,11 @@ from codemods.optimizers.arguments import (
     with_rate,
     with_set_decay,
 )
-from codemods.optimizers.functions import as_function, by_name
 from codemods.rewriting.edited_file import EditedFile
 from codemods.rewriting.edits import (
     Argument,
     ChangeArguments,
-    ConvertClass,
     ConvertDefinition,
-    ConvertLookup,
     Edit,
     Replace,
     ReplaceQuoted,
@@ -97,37 +94,6 @@ def _converted(
         return converted.expression
     # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
     return behind(expression(edit.link), converted.expression)
-
-
-@carried_out.register
-def _class_converted(
-    edit: ConvertClass, node: cst.BaseExpression, file: EditedFile
-) -> cst.BaseExpression:
-    if edit.alias is not None:
-        name = expression(edit.alias.function)
-    else:
-        name = file.helper(as_function(edit.optimizer, file.form, edit.inject))
-    # optim.Adam(learning_rate=0.1)
-    if isinstance(node, cst.Call):
-        return node.with_changes(func=name)
-    # an attribute of a class, which must not become a method: kind = optim.Adam
-    if edit.kept_by:
-        name = expression(f"{file.say(edit.kept_by)}({{name}})", name=name)
-    return _parenthesized_as(node, name)
-
-
-@carried_out.register
-def _lookup_converted(
-    edit: ConvertLookup, node: cst.BaseExpression, file: EditedFile
-) -> cst.BaseExpression:
-    call = cst.ensure_type(node, cst.Call)
-    table = file.helper(by_name(edit.optimizers, file.form, edit.inject))
-    # hasattr(optim, name), otherwise getattr(optim, name)
-    function = call.func
-    is_check = isinstance(function, cst.Name) and function.value == "hasattr"
-    template = "({name} in {table})" if is_check else "{table}[{name}]"
-    name = call.args[1].value
-    return expression(template, table=table, name=name)
 
 
 # Calls

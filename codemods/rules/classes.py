@@ -11,12 +11,11 @@ from codemods.analysis.uses import Use
 from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers import composite, optimizers
+from codemods.optimizers import composite, functions, optimizers
 from codemods.optimizers.base import Support, learning_rate
 from codemods.optimizers.functions import Alias
 from codemods.rewriting.edits import (
     ConvertClass,
-    ConvertLookup,
     Edit,
     Keep,
     Replace,
@@ -140,11 +139,23 @@ def _is_looked_up(classes: Collection[object], context: Context) -> bool:
 
 def as_function(use: Use, context: Context, alias: Alias | None) -> ConvertClass:
     """A function in the place of a class or of the callee of a call."""
-    kept_by = kept_as_value(use.node, use.unit, context.facts)
     is_late = _sets_rate_later(use.objects, context)
-    return ConvertClass(
-        use.span, use.name, is_late, kept_by, None if is_late else alias
-    )
+    alias = None if is_late else alias
+    form = context.stepping.options.form
+    supports = () if alias else functions.as_function(use.name, form, is_late)
+    if alias is not None:
+        name = alias.function.replace("optax.", "{optax}.")
+    else:
+        name = f"{{support:{supports[-1].name}}}"
+    # optim.Adam(**arguments)
+    if isinstance(use.node, ast.Call):
+        span = use.unit.span(use.node.func)
+        return ConvertClass(span, name, (), supports, is_late, alias)
+    # an attribute of a class, which must not become a method: kind = optim.Adam
+    kept_by = kept_as_value(use.node, use.unit, context.facts)
+    if kept_by:
+        name = f"{kept_by}({name})"
+    return ConvertClass(use.span, name, (), supports, is_late, alias)
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
@@ -153,7 +164,8 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
     if lookup is not None and _may_be_any(lookup, use, context):
         named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
         is_late = _sets_rate_later(use.objects, context)
-        return ConvertLookup(use.unit.span(lookup), named, is_late)
+        form = context.stepping.options.form
+        return in_table(lookup, use, functions.by_name(named, form, is_late))
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
         "Name the optax function that is meant, for each choice.",
@@ -170,6 +182,15 @@ def lookup_of(use: Use) -> ast.Call | None:
         ) if module is use.node:
             return lookup
     return None
+
+
+def in_table(lookup: ast.Call, use: Use, supports: tuple[Support, ...]) -> Edit:
+    """A lookup of a class by its name, in the dictionary that is the last of some helpers."""
+    table = f"{{support:{supports[-1].name}}}"
+    is_check = isinstance(lookup.func, ast.Name) and lookup.func.id == "hasattr"
+    template = f"({{name}} in {table})" if is_check else f"{table}[{{name}}]"
+    name = (("name", use.unit.span(lookup.args[1])),)
+    return Replace(use.unit.span(lookup), template, name, supports)
 
 
 def _may_be_any(lookup: ast.Call, use: Use, context: Context) -> bool:

@@ -19,7 +19,7 @@ from codemods.optimizers.interface import (
 from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
-from codemods.rules.classes import lookup_of
+from codemods.rules.classes import in_table, lookup_of
 from codemods.rules.context import Context
 from codemods.rules.custom import custom
 from codemods.rules.hyper_params import refuse_unseen
@@ -207,12 +207,7 @@ def _by_name(use: Use, context: Context) -> Edit | Refusal:
         return reasons.run_time_class(
             "A class is looked up by a name that is not in view.", "Name it."
         )
-    supports = by_name(names)
-    table = f"{{support:{supports[-1].name}}}"
-    is_check = isinstance(lookup.func, ast.Name) and lookup.func.id == "hasattr"
-    template = f"({{name}} in {table})" if is_check else f"{table}[{{name}}]"
-    name = (("name", use.unit.span(lookup.args[1])),)
-    return Replace(use.unit.span(lookup), template, name, supports)
+    return in_table(lookup, use, by_name(names))
 
 
 def _replaced(use: Use, call: ast.Call) -> Edit | Refusal:

@@ -13,7 +13,6 @@ from codemods.rewriting.edits.calls import (
 from codemods.rewriting.edits.definitions import (
     ConvertClass,
     ConvertDefinition,
-    ConvertLookup,
 )
 from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted
 from codemods.rewriting.edits.statements import (
@@ -33,7 +32,6 @@ __all__ = [
     "ChangeParameters",
     "ConvertClass",
     "ConvertDefinition",
-    "ConvertLookup",
     "DeriveState",
     "Edit",
     "Holes",

@@ -138,11 +138,6 @@ def expressions_within(node: ast.AST) -> Iterator[ast.expr]:
     return (part for part in ast.walk(node) if isinstance(part, ast.expr))
 
 
-def called(node: ast.AST) -> ast.AST:
-    """The callee of a call; anything else as it is."""
-    return node.func if isinstance(node, ast.Call) else node
-
-
 def _texts(part: object) -> Iterator[str]:
     """All texts within an edit, or within a part of it, but names of holes."""
     if isinstance(part, str):

@@ -12,9 +12,8 @@ from codemods.rewriting.edits.base import (
     Edit,
     Made,
     Place,
-    called,
-    placeholders,
 )
+from codemods.rewriting.edits.expressions import Replace
 
 
 @dataclass(frozen=True)
@@ -50,43 +49,19 @@ class ConvertDefinition(Edit):
 
 
 @dataclass(frozen=True)
-class ConvertClass(Edit):
-    """Put a function in the place of the legacy class at `span`, or of the callee of its call.
+class ConvertClass(Replace):
+    """Put a function in the place of a legacy class, or of the callee of its call.
 
-    `kept_by` is a template for what keeps an attribute of a class from becoming a method. `alias`
-    is the function of optax, if there is one that takes the same arguments by the same names.
+    `alias` is the function of optax, if there is one that takes the same arguments by the same
+    names.
     """
 
-    optimizer: str
-    inject: bool
-    kept_by: str = ""
+    inject: bool = False
     alias: Alias | None = None
-
-    @property
-    def needs(self) -> set[str]:
-        return placeholders([self.kept_by]) | ({"optax"} if self.alias else set())
-
-    def gone(self, place: Place) -> Iterable[ast.AST]:
-        return ast.walk(called(place.node))
 
     @property
     def made(self) -> Made:
         return Made(self.inject)
-
-
-@dataclass(frozen=True)
-class ConvertLookup(Edit):
-    """Turn the lookup of a legacy class by name at `span` into one among functions.
-
-    It is a call of `getattr` with two arguments, or of `hasattr`. The functions are those for
-    `optimizers`.
-    """
-
-    optimizers: tuple[str, ...]
-    inject: bool
-
-    def gone(self, place: Place) -> Iterable[ast.AST]:
-        return ast.walk(called(place.node))
 
 
 def _callee(place: Place) -> Iterable[ast.AST]:

@@ -65,19 +65,15 @@ def test_parts_from_elsewhere_are_put_in_their_place() -> None:
 
 
 def test_a_class_in_a_variable_is_compared_with_the_function_for_it() -> None:
-    [partial] = emitted("""
-        import functools
+    [function] = emitted("""
         from flax import optim
 
-        make = functools.partial(optim.Adam, beta1=0.5)
-        definition = make(1e-3)
+        make = optim.Adam
+        definition = make(1e-3, beta1=0.5)
         """)
-    assert partial.legacy_expression == (
-        "optim.Adam(learning_rate=learning_rate, beta1=beta1)"
-    )
-    assert partial.optax_expression == (
-        "optax.adam(learning_rate=learning_rate, b1=beta1)"
-    )
+    given = "learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps"
+    assert function.legacy_expression.startswith(f"optim.Adam({given}")
+    assert function.optax_expression.startswith(f"flax_adam({given}")
 
 
 @pytest.mark.parametrize(
