@@ -8,6 +8,8 @@ counterpart in parts leaves the whole group of optimizers a train state.
 
 from __future__ import annotations
 
+from functools import partial
+
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.functional.group import Group, Holders, holders
@@ -67,11 +69,8 @@ def train_step(params, opt_state, batch, tx):
                 continue
             # a refused group gives its names back
             trial = Names(self.origins, names.given)
-            try:
-                self.add(members, self._draft(members, trial, held))
-            except Unproven as why:
-                self.add(members, why.message)
-            else:
+            self.attempt(members, partial(self._draft, members, trial, held))
+            if self.of(members) is not None:
                 names = trial
 
     def _draft(self, members: list[LegacyObject], names: Names, held: Holders) -> Draft:

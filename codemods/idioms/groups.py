@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
@@ -45,22 +45,26 @@ class Outcomes(Idiom, Generic[T]):
         self.edits = Edits()
         self._concerned: dict[ast.AST, list[LegacyObject]] = defaultdict(list)
 
-    def add(self, members: list[LegacyObject], outcome: T | Message) -> None:
-        """Note what came of a group. Changes of several groups at one place are one change."""
-        if not isinstance(outcome, Message):
-            # on a copy, as a group that does not go with the others leaves nothing behind
-            edits = Edits(self.edits)
-            try:
-                for node, (unit, edit) in outcome.edits.items():
-                    edits.put(node, unit, edit)
-            except Unproven as why:
-                outcome = why.message
-            else:
-                self.edits = edits
-                optimizers = [obj for obj in members if obj.kind == "optimizer"]
-                for node in outcome.edits:
-                    self._concerned[node] += optimizers[:1]
-        self.found.update(dict.fromkeys(members, outcome))
+    def attempt(
+        self, members: list[LegacyObject], outcome: Callable[[], T | None]
+    ) -> None:
+        """Note what comes of a group. Changes of several groups at one place are one change."""
+        # on a copy, as a group that does not go with the others leaves nothing behind
+        edits = Edits(self.edits)
+        try:
+            found = outcome()
+            for node, (unit, edit) in found.edits.items() if found else ():
+                edits.put(node, unit, edit)
+        except Unproven as why:
+            self.found.update(dict.fromkeys(members, why.message))
+            return
+        if found is None:
+            return
+        self.edits = edits
+        optimizers = [obj for obj in members if obj.kind == "optimizer"]
+        for node in found.edits:
+            self._concerned[node] += optimizers[:1]
+        self.found.update(dict.fromkeys(members, found))
 
     def edits_of(self, objects: Iterable[LegacyObject]) -> Edits:
         """What changes for some objects, with what changes at the same places for others."""

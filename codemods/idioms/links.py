@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from codemods.analysis.origins import Variable, block_of, statement_of
 from codemods.analysis.stepping import STEPS, Stepping
@@ -24,7 +25,7 @@ from codemods.idioms.passing import Passing
 from codemods.idioms.values import Value, Values
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
-from codemods.model import Message, Prose
+from codemods.model import Prose
 from codemods.rewriting.edits import ConvertDefinition, Edit, Keep, Replace
 from codemods.sources.modules import Unit
 
@@ -106,9 +107,7 @@ class Links(Outcomes[Linked]):
             # a chain gets one such link
             if any(idiom.of(members) for idiom in earlier):
                 continue
-            outcome = self._outcome(members, steps)
-            if outcome is not None:
-                self.add(members, outcome)
+            self.attempt(members, partial(self._outcome, members, steps))
 
     @abstractmethod
     def link(self, call: ast.Call) -> Link | None:
@@ -148,22 +147,15 @@ class Links(Outcomes[Linked]):
         except Unproven:
             return True
 
-    def _outcome(
-        self,
-        members: list[LegacyObject],
-        steps: list[Use],
-    ) -> Linked | Message | None:
-        """What becomes of a group, or why it stays; None if there is no such call."""
-        try:
-            found = [self._before(use) for use in steps]
-            taken = next((one for one in found if one is not None), None)
-            if taken is None:
-                return None
-            if len(steps) > 1:
-                raise Unproven("the optimizer takes steps at several places")
-            return self._join(members, steps[0], taken)
-        except Unproven as why:
-            return why.message
+    def _outcome(self, members: list[LegacyObject], steps: list[Use]) -> Linked | None:
+        """What becomes of a group; None if there is no such call."""
+        found = [self._before(use) for use in steps]
+        taken = next((one for one in found if one is not None), None)
+        if taken is None:
+            return None
+        if len(steps) > 1:
+            raise Unproven("the optimizer takes steps at several places")
+        return self._join(members, steps[0], taken)
 
     def _join(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import partial
 
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
@@ -23,7 +24,7 @@ from codemods.idioms.rates import Rates
 from codemods.idioms.values import Values
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
-from codemods.model import Message, Prose
+from codemods.model import Prose
 from codemods.optimizers import composite
 from codemods.optimizers.base import RATE, learning_rate
 
@@ -91,11 +92,7 @@ def train_step(optimizer, batch):
             return
         for members, steps in stepping.stepped_groups:
             if any(stepping.given_override(use) is not None for use in steps):
-                try:
-                    outcome: Schedule | Message = _schedule(stepping, members, steps)
-                except Unproven as why:
-                    outcome = why.message
-                self.add(members, outcome)
+                self.attempt(members, partial(_schedule, stepping, members, steps))
 
     def note(self, use: Use) -> Prose:
         is_set = use.kind in STEPS and self.stepping.given_override(use) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from codemods.analysis.facts import Facts
 from codemods.model import EmittedOptimizer
@@ -129,37 +129,32 @@ class Emitter:
         return ""
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
-        return _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
-
-    def _legacy_parts(self, node: ast.expr, depth: int) -> dict[str, ast.expr]:
-        """What the old side has in the place of source texts within a definition."""
-        parts: dict[str, ast.expr] = {}
+        """The old definition."""
+        parts = self._parts(node, depth, self._legacy)
         for inner in ast.walk(node):
-            if not isinstance(inner, ast.expr):
-                continue
             decision = self.converted.get(inner)
             # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
             if decision is not None and isinstance(inner, ast.Call):
                 parts[ast.unparse(inner.func)] = _attribute(decision.use.name)
-                continue
-            # optim.MultiOptimizer((traversal, definition)), with names of definitions
-            made = self._made_elsewhere(inner, node)
-            if made is not None and depth:
-                parts[ast.unparse(inner)] = self._legacy(made, depth - 1)
-        return parts
+        return _substituted(copy.deepcopy(node), parts)
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
-        parts: dict[str, ast.expr] = {}
-        for inner in ast.walk(node) if depth else ():
-            if not isinstance(inner, ast.expr):
-                continue
-            # optim.MultiOptimizer((traversal, definition)), whose new form names them, too
-            made = self._made_elsewhere(inner, node)
-            if made is not None:
-                parts[ast.unparse(inner)] = self._optax(made, depth - 1)
+        """The new transformation."""
+        parts = self._parts(node, depth, self._optax)
         return _substituted(self._expression(self.converted[node]), parts)
 
-    def _made_elsewhere(self, node: ast.expr, whole: ast.expr) -> ast.Call | None:
+    def _parts(
+        self, node: ast.expr, depth: int, of: Callable[[ast.Call, int], ast.expr]
+    ) -> dict[str, ast.expr]:
+        """What has the place of names: `optim.MultiOptimizer((traversal, definition))`."""
+        parts: dict[str, ast.expr] = {}
+        for inner in ast.walk(node) if depth else ():
+            made = self._made_elsewhere(inner, node)
+            if made is not None:
+                parts[ast.unparse(inner)] = of(made, depth - 1)
+        return parts
+
+    def _made_elsewhere(self, node: ast.AST, whole: ast.expr) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""
         if node is whole:
             return None
