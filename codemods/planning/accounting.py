@@ -95,5 +95,4 @@ def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> st
     # from flax import optim
     if decision.use.kind == "import":
         return "\n".join(imports.statements)
-    span = decision.use.span if edit is None else edit.span
-    return applied.after.get(span, "")
+    return decision.text_after(applied.after)

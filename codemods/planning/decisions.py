@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from codemods.planning.sharing import Shared
 from codemods.rewriting.editing import Problem
 from codemods.rewriting.edits import Edit
 from codemods.rules import Rule
-from codemods.sources.modules import Unit
+from codemods.sources.modules import Span, Unit
 from codemods.sources.suppression import Suppression
 
 
@@ -44,6 +45,16 @@ class Decision:
     @property
     def applies(self) -> bool:
         return self.status == "rewritten"
+
+    def text_after(self, after: Mapping[Span, str]) -> str:
+        """The new text of what is decided on, by the new texts of edited spans."""
+        use, unit = self.use, self.use.unit
+        span = use.span if self.edit is None else self.edit.span
+        text = after.get(span, "")
+        # only the name of the class changes: `optim.Adam(**arguments)`, `Adam(**arguments)`
+        if isinstance(use.node, ast.Call) and span == unit.span(use.node.func):
+            text += unit.source(use.node).removeprefix(unit.source(use.node.func))
+        return text
 
     def refuse(self, refusal: Refusal, status: Status = "unresolved") -> None:
         self.refusal, self.status = refusal, status

@@ -67,7 +67,7 @@ class Emitter:
                 found.append(self._optimizer(node, decision, supports))
         for decision in self.functions.values():
             if decision.use.unit is unit:
-                text = self._text(decision)
+                text = decision.text_after(self.after[decision.use.unit])
                 found.append(_function(decision, text, supports))
         return tuple(found)
 
@@ -79,7 +79,7 @@ class Emitter:
             name=decision.use.name,
             line=unit.line(node.lineno),
             before=unit.source(node),
-            after=self._text(decision),
+            after=decision.text_after(self.after[decision.use.unit]),
             legacy_expression=ast.unparse(self._legacy(node, DEEPEST)),
             optax_expression=ast.unparse(self._optax(node, DEEPEST)),
             injected=_is_given_rates(decision),
@@ -93,23 +93,9 @@ class Emitter:
             for found in self.facts.legacy.definitions(obj):
                 yield found.node
 
-    def _text(self, decision: Decision) -> str:
-        """The new source of a definition."""
-        assert decision.edit is not None
-        node = decision.use.node
-        unit = decision.use.unit
-        span = decision.edit.span
-        text = self.after[unit].get(span, "")
-        if not isinstance(node, ast.Call) or span != unit.span(node.func):
-            return text
-        # with an interface, only the name of the class changes: `optim.Adam(…)`, `AdamDef(…)`
-        callee = unit.source(node.func)
-        arguments = unit.source(node).removeprefix(callee)
-        return text + arguments
-
     def _expression(self, decision: Decision) -> ast.expr:
         """The new transformation, without the link for what stood beside the old one."""
-        text = self._text(decision)
+        text = decision.text_after(self.after[decision.use.unit])
         found = ast.parse(f"({text})", mode="eval").body
         has_link = bool(_made(decision).link)
         if not has_link or not isinstance(found, ast.Call):
