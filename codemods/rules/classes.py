@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from codemods.analysis.bound import kept_as_value
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.uses import Use
-from codemods.inference.binding import is_unpacked
+from codemods.inference.binding import is_unpacked, values_of
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import composite, functions, optimizers
@@ -22,7 +23,8 @@ from codemods.rewriting.edits import (
 )
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
-from codemods.rules.same_arguments import alias_of_value
+from codemods.rules.same_arguments import alias_of_value, partial_of
+from codemods.sources.modules import Unit
 
 COMMONEST = ("Adam", "GradientDescent", "Momentum")
 """The classes that a lookup by name gets in a project that names none."""
@@ -124,7 +126,26 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
         return reasons.run_time_class(
             f"{is_value}, and more than a call may become of it.", remedy
         )
-    return as_function(use, context, alias_of_value(use, context))
+    partial = partial_of(use, context)
+    new = as_function(use, context, alias_of_value(use, context))
+    if partial is None or new.alias is None:
+        return new
+    return _in_partial(partial, new, new.alias.names, use.unit)
+
+
+def _in_partial(
+    partial: ast.Call, new: ConvertClass, names: Mapping[str, str], unit: Unit
+) -> ConvertClass:
+    """`functools.partial(optim.Adam, beta1=0.5)`, with the names of the function of optax."""
+    words = [*(None for _ in partial.args), *(word.arg for word in partial.keywords)]
+    holes = [("callee", unit.span(partial.func))]
+    parts = [new.template]
+    for index, value in enumerate(values_of(partial)[1:], 1):
+        word = words[index]
+        holes.append((f"given{index}", unit.span(value)))
+        parts.append(f"{names[word]}={{given{index}}}" if word else f"{{given{index}}}")
+    template = f"{{callee}}({', '.join(parts)})"
+    return replace(new, span=unit.span(partial), template=template, holes=tuple(holes))
 
 
 def _is_looked_up(classes: Collection[object], context: Context) -> bool:

@@ -108,7 +108,9 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
 def _said(use: Use, context: Context) -> str | None:
     """A hyperparameter as it is said where it is read."""
     value = context.overrides.made_with.value(use)
-    is_near = not context.overrides.made_with.is_far(use) or context.overrides.is_copied(use)
+    is_near = not context.overrides.made_with.is_far(
+        use
+    ) or context.overrides.is_copied(use)
     return value if is_near else None
 
 

@@ -19,7 +19,11 @@ ADAM = '''
 def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
     """Adam by the names that its arguments had in Flax."""
     return optax.adamw(
-        learning_rate, b1=beta1, b2=beta2, eps=eps, weight_decay=weight_decay
+        learning_rate,
+        b1=beta1,
+        b2=beta2,
+        eps=eps,
+        weight_decay=weight_decay,
     )
 '''
 DESCENT = '''
@@ -81,10 +85,17 @@ PROGRAMS = """
 + import optax
 
 - make = functools.partial(optim.Adam, beta1=0.5, weight_decay=0.1)
++ make = functools.partial(optax.adamw, b1=0.5, weight_decay=0.1)
+  definition = make(1e-3)
+== a partial class with arguments in a dict
+  import functools
+- from flax import optim
++ import optax
+
+- definition = functools.partial(optim.Adam, **{"beta1": 0.5})(1e-3)
 + FLAX_ADAM
 +
-+ make = functools.partial(flax_adam, beta1=0.5, weight_decay=0.1)
-  definition = make(1e-3)
++ definition = functools.partial(flax_adam, **{"beta1": 0.5})(1e-3)
 == a class by its name, one of those that the project names
 - import flax
 + import optax
