@@ -13,7 +13,12 @@ from codemods.optimizers.base import RATE, Parameter, learning_rate
 from codemods.optimizers.functions import Alias, function_name
 from codemods.optimizers.interface import has_interface
 from codemods.planning.decisions import Decision
-from codemods.rewriting.edits import ConvertClass, ConvertDefinition, Made
+from codemods.rewriting.edits import (
+    ConvertClass,
+    ConvertDefinition,
+    ConvertPartial,
+    Made,
+)
 from codemods.sources.modules import Span, Unit
 
 DEEPEST = 8
@@ -45,7 +50,7 @@ class Emitter:
             node = decision.use.node
             is_creating = decision.rule.code in CREATING
             # make = optim.Adam
-            if isinstance(decision.edit, ConvertClass):
+            if isinstance(decision.edit, ConvertClass | ConvertPartial):
                 self.functions[node] = decision
             # optim.Adam(learning_rate=0.1)
             elif is_creating and isinstance(node, ast.Call):
@@ -178,7 +183,7 @@ def _function(
 ) -> EmittedOptimizer:
     """A class that became a function, called with values for its parameters that are numbers."""
     use, name = decision.use, decision.use.name
-    assert isinstance(decision.edit, ConvertClass)
+    assert isinstance(decision.edit, ConvertClass | ConvertPartial)
     parameters = optimizers()[name].parameters
     alias = decision.edit.alias or Alias(
         function_name(name), tuple((one.name, one.name) for one in parameters)

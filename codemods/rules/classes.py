@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable
 
 from codemods.analysis.bound import kept_as_value
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.uses import Use
-from codemods.inference.binding import is_unpacked, values_of
-from codemods.inference.objects import LegacyObject
+from codemods.inference.binding import is_unpacked
+from codemods.inference.objects import LegacyObject, Partial
 from codemods.model import Refusal
 from codemods.optimizers import composite, functions, optimizers
 from codemods.optimizers.base import Support, learning_rate
 from codemods.optimizers.functions import Alias
 from codemods.rewriting.edits import (
+    Argument,
     ConvertClass,
+    ConvertPartial,
     Edit,
     Keep,
     Replace,
@@ -130,22 +131,25 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     new = as_function(use, context, alias_of_value(use, context))
     if partial is None or new.alias is None:
         return new
-    return _in_partial(partial, new, new.alias.names, use.unit)
+    return _in_partial(partial, new, new.alias, use.unit)
 
 
 def _in_partial(
-    partial: ast.Call, new: ConvertClass, names: Mapping[str, str], unit: Unit
-) -> ConvertClass:
+    partial: ast.Call, new: ConvertClass, alias: Alias, unit: Unit
+) -> ConvertPartial:
     """`functools.partial(optim.Adam, beta1=0.5)`, with the names of the function of optax."""
-    words = [*(None for _ in partial.args), *(word.arg for word in partial.keywords)]
-    holes = [("callee", unit.span(partial.func))]
-    parts = [new.template]
-    for index, value in enumerate(values_of(partial)[1:], 1):
-        word = words[index]
-        holes.append((f"given{index}", unit.span(value)))
-        parts.append(f"{names[word]}={{given{index}}}" if word else f"{{given{index}}}")
-    template = f"{{callee}}({', '.join(parts)})"
-    return replace(new, span=unit.span(partial), template=template, holes=tuple(holes))
+    words = [*(None for _ in partial.args), *(one.arg for one in partial.keywords)]
+    given = enumerate(words[1:], 1)
+    arguments = [
+        Argument(alias.names[word] if word else None, at) for at, word in given
+    ]
+    return ConvertPartial(
+        unit.span(partial),
+        "{callee}",
+        (Argument(None, template=new.template), *arguments),
+        (("callee", unit.span(partial.func)),),
+        alias=alias,
+    )
 
 
 def _is_looked_up(classes: Collection[object], context: Context) -> bool:
@@ -245,10 +249,21 @@ def _sets_rate_later(objects: Iterable[LegacyObject], context: Context) -> bool:
     if any(obj in context.overrides.injected for obj in definitions):
         return True
     calls = (obj.node for obj in definitions if isinstance(obj.node, ast.Call))
-    is_unset = any(
-        learning_rate(call) is None and not is_unpacked(call) for call in calls
-    )
+    is_unset = not all(_gives_rate(call, context) for call in calls)
     made = (
         found for obj in definitions for found in context.stepping.optimizers_of(obj)
     )
     return is_unset and not context.stepping.steps(made)
+
+
+def _gives_rate(call: ast.Call, context: Context) -> bool:
+    """Whether a call of a class, or the partial application that is called, gives a rate."""
+    if learning_rate(call) is not None or is_unpacked(call):
+        return True
+    return any(
+        learning_rate(given) is not None or is_unpacked(given)
+        for one in context.facts.objects(call.func)
+        if isinstance(one, Partial)
+        # of the class, what else is given
+        for given in [ast.Call(one.call.func, one.call.args[1:], one.call.keywords)]
+    )

@@ -25,7 +25,16 @@ def alias_of_value(use: Use, context: Context) -> Alias | None:
     later: set[str] = set()
     for obj in use.objects:
         call = obj.node
-        if not isinstance(call, ast.Call) or not _calls(call, use, partial, context):
+        if not isinstance(call, ast.Call):
+            return None
+        called = context.facts.objects(call.func)
+        partials = {item.call for item in called if isinstance(item, Partial)}
+        # of another partial application of the class
+        if partial is not None and partials and partial not in partials:
+            continue
+        by_name = {*map(legacy_name, context.facts.externals(call.func))}
+        expected = set[ast.Call]() if partial is None else {partial}
+        if partials != expected or (partial is None and use.name not in by_name):
             return None
         names = _given(use.name, call, context)
         # partial(optim.Adam, 1e-3)(0.9)
@@ -49,18 +58,6 @@ def partial_of(use: Use, context: Context) -> ast.Call | None:
             if "functools.partial" in context.facts.externals(call.func):
                 return call
     return None
-
-
-def _calls(
-    call: ast.Call, use: Use, partial: ast.Call | None, context: Context
-) -> bool:
-    """Whether what is called is the class at a use, by this partial application or by none."""
-    called = context.facts.objects(call.func)
-    partials = {item.call for item in called if isinstance(item, Partial)}
-    if partial is not None:
-        return partials == {partial}
-    names = map(legacy_name, context.facts.externals(call.func))
-    return not partials and use.name in names
 
 
 def _given(

@@ -13,6 +13,7 @@ from codemods.rewriting.edits.calls import (
 from codemods.rewriting.edits.definitions import (
     ConvertClass,
     ConvertDefinition,
+    ConvertPartial,
 )
 from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted
 from codemods.rewriting.edits.statements import (
@@ -32,6 +33,7 @@ __all__ = [
     "ChangeParameters",
     "ConvertClass",
     "ConvertDefinition",
+    "ConvertPartial",
     "DeriveState",
     "Edit",
     "Holes",

@@ -13,6 +13,7 @@ from codemods.rewriting.edits.base import (
     Made,
     Place,
 )
+from codemods.rewriting.edits.calls import RewriteCall
 from codemods.rewriting.edits.expressions import Replace
 
 
@@ -62,6 +63,13 @@ class ConvertClass(Replace):
     @property
     def made(self) -> Made:
         return Made(self.inject)
+
+
+@dataclass(frozen=True)
+class ConvertPartial(RewriteCall):
+    """Put the function in the place of the class in `functools.partial(optim.Adam, beta1=0.5)`."""
+
+    alias: Alias | None = None
 
 
 def _callee(place: Place) -> Iterable[ast.AST]:

@@ -19,11 +19,7 @@ ADAM = '''
 def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
     """Adam by the names that its arguments had in Flax."""
     return optax.adamw(
-        learning_rate,
-        b1=beta1,
-        b2=beta2,
-        eps=eps,
-        weight_decay=weight_decay,
+        learning_rate, b1=beta1, b2=beta2, eps=eps, weight_decay=weight_decay
     )
 '''
 DESCENT = '''
@@ -87,6 +83,14 @@ PROGRAMS = """
 - make = functools.partial(optim.Adam, beta1=0.5, weight_decay=0.1)
 + make = functools.partial(optax.adamw, b1=0.5, weight_decay=0.1)
   definition = make(1e-3)
+== a partial class with its rate
+  import functools
+- from flax import optim
++ import optax
+
+- make = functools.partial(optim.Adam, learning_rate=1e-3, beta1=0.5)
++ make = functools.partial(optax.adam, learning_rate=1e-3, b1=0.5)
+  definition = make()
 == a partial class with arguments in a dict
   import functools
 - from flax import optim
