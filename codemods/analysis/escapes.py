@@ -136,9 +136,11 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
             values = [word.value for word in words]
             for value in values:
                 yield value, [*bases, *values][0]
-        # Held[optimizer]
-        case ast.Subscript(value=value, slice=key):
-            if not isinstance(key, ast.Constant) and _is_overloaded(facts, value):
+        # Held[optimizer], names[definition] = "adam"
+        case ast.Subscript(value=value, slice=key, ctx=context):
+            is_kept = isinstance(context, ast.Store) and _is_unknown(facts, value)
+            is_lost = is_kept or _is_overloaded(facts, value)
+            if is_lost and not isinstance(key, ast.Constant):
                 yield key, value
         case ast.Assign(targets=targets, value=value):
             for target in targets:
