@@ -11,6 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from codemods import FileResult, Options, Source, migrate
+from codemods.vocabulary import words
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
@@ -19,55 +20,42 @@ CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
 FUNCTIONAL_CASES = sorted(
     path.parent for path in FIXTURES.glob("*/after_functional.py")
 )
-IN_CHAINS = ("optimizer_zoo", "traversal_frozen_rest", "weight_norm")
+IN_CHAINS = words("optimizer_zoo traversal_frozen_rest weight_norm")
 """With these, every optimizer, and what is done to one, is trained in the form of chains, too."""
-MORE_IN_CHAINS = (
-    *("alias_and_chain", "bare_definition", "class_by_name", "class_registry"),
-    *(
-        "clip_in_chain",
-        "custom_rules",
-        "decayed_kernels",
-        "group_rates",
-        "handwritten_schedules",
-    ),
-    *("large_batch", "learning_rate_schedule", "schedule_made_late", "trainer_class"),
-    "weight_norm_if_asked",
-)
-LONG = (
-    *("adam_variants", "alias_and_chain", "any_optimizer", "backbone_and_head"),
-    *("bare_definition", "carried_by_loops", "class_by_name", "clip_beside_chain"),
-    *("clip_in_chain", "configured_optimizers", "decay_groups", "decayed_kernels"),
-    *("ensemble", "federated_rounds", "group_rates", "half_precision_pmap"),
-    *("handwritten_schedules", "large_batch", "latent_inversion", "learned_rate"),
-    *("mnist_momentum", "moment_surgery", "optimizer_zoo", "private_training"),
-    *("radiance_field", "rate_on_plateau", "replica_moments", "scheduled_hyper_params"),
-    *("soft_actor_critic", "state_around_optimizer", "state_beside_optimizer"),
-    *("three_optimizers", "train_script", "trainer_class", "traversal_frozen_rest"),
-    "vmap_batch_norm",
-)
+MORE_IN_CHAINS = words("""
+    alias_and_chain bare_definition class_by_name class_registry clip_in_chain
+    custom_rules decayed_kernels group_rates handwritten_schedules large_batch
+    learning_rate_schedule schedule_made_late trainer_class weight_norm_if_asked
+""")
+LONG = words("""
+    adam_variants alias_and_chain any_optimizer backbone_and_head bare_definition
+    carried_by_loops class_by_name clip_beside_chain clip_in_chain
+    configured_optimizers decay_groups decayed_kernels ensemble federated_rounds
+    group_rates half_precision_pmap handwritten_schedules large_batch
+    latent_inversion learned_rate mnist_momentum moment_surgery optimizer_zoo
+    private_training radiance_field rate_on_plateau replica_moments
+    scheduled_hyper_params soft_actor_critic state_around_optimizer
+    state_beside_optimizer three_optimizers train_script trainer_class
+    traversal_frozen_rest vmap_batch_norm
+""")
 """What takes two thirds of the time of all; `make parity` proves these, too, and some are trained in another form or style."""
 
-LONG_IN_FUNCTIONAL_STYLE = (
-    *("carried_by_loops", "clip_beside_chain", "clip_in_chain"),
-    *("handwritten_schedules", "latent_inversion", "mnist_momentum"),
-)
-RENAMED = ("gan", "scan_over_steps", "schedule_made_late")
-MORE_RENAMED = ("clip_in_chain", "mnist_momentum", "pmap_replicate")
+LONG_IN_FUNCTIONAL_STYLE = words("""
+    carried_by_loops clip_beside_chain clip_in_chain handwritten_schedules
+    latent_inversion mnist_momentum
+""")
+RENAMED = words("gan scan_over_steps schedule_made_late")
+MORE_RENAMED = words("clip_in_chain mnist_momentum pmap_replicate")
 
 
 def trained(form: str, usual: Iterable[str], long: Iterable[str]) -> list[ParameterSet]:
     """Fixtures to train in a form, those that take long as thorough ones."""
+    marks = {name: [pytest.mark.thorough] for name in long}
     return [
-        *(pytest.param(FIXTURES / name, form, id=f"{form}-{name}") for name in usual),
-        *(
-            pytest.param(
-                FIXTURES / name,
-                form,
-                id=f"{form}-{name}",
-                marks=pytest.mark.thorough,
-            )
-            for name in long
-        ),
+        pytest.param(
+            FIXTURES / name, form, id=f"{form}-{name}", marks=marks.get(name, [])
+        )
+        for name in (*usual, *marks)
     ]
 
 
@@ -101,19 +89,15 @@ TRAINED = [
 FUNCTIONAL = FORMS["functional"]
 
 
-def rewritten(path: Path, form: str = "alias") -> FileResult:
-    return _rewritten(path, form)
-
-
 @cache
-def _rewritten(path: Path, form: str) -> FileResult:
+def rewritten(path: Path, form: str) -> FileResult:
     [result] = migrate([Source(path.name, path.read_bytes())], FORMS[form])
     return result
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_rewrites_as_expected(case: Path) -> None:
-    result = rewritten(case / "before.py")
+    result = rewritten(case / "before.py", "alias")
 
     assert result.error is None
     assert [site for site in result.sites if site.status != "rewritten"] == []
@@ -145,7 +129,7 @@ def test_rewrites_as_expected_in_functional_style(case: Path) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_second_run_changes_nothing(case: Path) -> None:
-    result = rewritten(case / "after.py")
+    result = rewritten(case / "after.py", "alias")
 
     assert not result.changed
     assert result.sites == ()
@@ -172,10 +156,10 @@ def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     from optim2optax.parity.cases import scenario_case
     from optim2optax.parity.judging.comparison import Verdict
 
-    result = rewritten(case / "before.ipynb")
+    result = rewritten(case / "before.ipynb", "alias")
     assert result.after.decode() == (case / "after.ipynb").read_text()
     assert {site.status for site in result.sites} == {"rewritten"}
-    assert not rewritten(case / "after.ipynb").changed
+    assert not rewritten(case / "after.ipynb", "alias").changed
 
     outcome = scenario_case(
         case.name, case / "scenario.py", case / "before.ipynb", case / "after.ipynb"
@@ -185,9 +169,13 @@ def test_notebooks(case: Path, legacy_wheel: Path) -> None:
 
 if __name__ == "__main__":
     for folder in NOTEBOOKS:
-        (folder / "after.ipynb").write_bytes(rewritten(folder / "before.ipynb").after)
+        (folder / "after.ipynb").write_bytes(
+            rewritten(folder / "before.ipynb", "alias").after
+        )
     for folder in CASES:
-        (folder / "after.py").write_bytes(rewritten(folder / "before.py").after)
+        (folder / "after.py").write_bytes(
+            rewritten(folder / "before.py", "alias").after
+        )
         functional = rewritten(folder / "before.py", "functional").after
         (folder / "after_functional.py").unlink(missing_ok=True)
         if functional != (folder / "after.py").read_bytes():
