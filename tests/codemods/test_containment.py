@@ -195,14 +195,11 @@ def main(params, grads):
     return optimizer.target
 """
 NO_PYTHON = {
-    "uses optimizers": "from flax import optim\ndef restored(optimizer):\n    print optimizer.state.param_states\n",
     "takes it apart": "def restored(optimizer):\n    print list(optimizer.__dict__), type(optimizer)\n",
     "sets what is read": "import config\nconfig.BASE = 2\nprint config\n",
     "makes complex numbers": "import train\ntrain.main(1j, [2j])\nprint train\n",
     "has such a method": "class Model:\n    def apply_gradient(self, g): return g\n    target = 1\nprint Model\n",
     "loads by name": "import importlib\nimportlib.import_module(name).target\nexec name\n",
-    "nests deeply": "from flax import optim\nx = " + "(" * 5_000 + ")" * 5_000,
-    "is none of text": "from flax import optim\n\0",
 }
 
 

@@ -15,13 +15,6 @@ ALIKE = {
         optimizer = optim.Adam(model.parameters(), lr=1e-3)
         optimizer.target = 3
         """,
-    "optax in use already": """
-        import optax
-        from flax.training import train_state
-
-        state = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
-        state = state.apply_gradients(grads=grads)
-        """,
     "a variable called optimizer": """
         import jax
 
@@ -31,17 +24,6 @@ ALIKE = {
 
         optimizer = Camera()
         print(optimizer.target)
-        """,
-    "a class with an apply_gradient of its own": """
-        import jax
-
-        class Model:
-            def apply_gradient(self, loss_fn):
-                return self, {}
-
-        def update(model: Model):
-            new_model, info = model.apply_gradient(None)
-            return new_model
         """,
     "targets of a batch": """
         import jax

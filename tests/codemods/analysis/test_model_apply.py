@@ -20,9 +20,6 @@ def make_net():
 
 """
 UNKNOWN = """
-== parameters from elsewhere
-def create(params):
-    return optim.Adam(0.1).create(params)
 == a model that two statements set
 def create(key, x, wide):
     net = Net()
@@ -41,35 +38,13 @@ def create(key, x):
     net, head = make_net(), Net()
     params = FrozenDict(zip("ab", (net.init(key, x), head.init(key, x))))
     return optim.Adam(0.1).create(params)
-== parameters of a model in a dict
-def create(key, x):
-    net = Net()
-    params = FrozenDict({"net": net.init(key, x)["params"]})
-    return optim.Adam(0.1).create(params)
 """
 KNOWN = """
-== a call that makes one
-Net(width=5).apply
-def create(key, x):
-    params = Net(width=5).init(key, x)["params"]
-    return optim.Adam(0.1).create(params)
 == parameters that are popped
 net.apply
 def create(key, x):
     net = Net()
     state, params = net.init(key, x).unfreeze().pop("params")
-    return optim.Adam(0.1).create(params)
-== variables from which they are popped
-net.apply
-def create(key, x):
-    net = Net()
-    variables = net.init(key, x)
-    state, params = variables.pop("params")
-    return optim.Adam(0.1).create(params)
-== a function that makes one
-make_net().apply
-def create(key, x):
-    params = make_net().init(key, x)["params"]
     return optim.Adam(0.1).create(params)
 == a function within, under jit
 net.apply

@@ -62,24 +62,9 @@ class Experiment:
     def initial(self):
         assert self.kernel.imag.sum() == 1j.imag
         return {"w": self.kernel}
-== what is asked of a type
-initial()
-def initial():
-    value = jnp.ones(3)
-    return {"w": 0 if isinstance(value, complex) else value}
 """
 
 COMPLEX = """
-== what a function returns
-initial(rng)
-def initial(rng):
-    kernel = jax.random.normal(rng, (3,)) * (1 + 1j)
-    return {"w": kernel}
-== a compiled function
-initial(rng)
-@jax.jit
-def initial(rng):
-    return {"w": jnp.ones(3, dtype="complex64")}
 == what a method returns
 Experiment(3).initial()
 class Experiment:
@@ -99,14 +84,6 @@ def initial():
     params = {"w": None}
     params["w"] = jnp.ones(3, jnp.complex64)
     return params
-== the type that a model is given
-Model(dtype=jnp.complex64).init(rng, jnp.ones((8, 8)))["params"]
-class Model(nn.Module):
-    dtype: type = jnp.float32
-
-    @nn.compact
-    def __call__(self, image):
-        return nn.Dense(3, param_dtype=self.dtype)(image)
 == the type that a model has
 Model().init(rng, jnp.ones((8, 8)))["params"]
 class Model(nn.Module):

@@ -141,13 +141,6 @@ def update(actor: Optional[Model], critic: "Model", state: State, grads):
     model = make()
     print(model.apply_gradient(grads), state.actor.apply_gradient(grads))
     return actor.apply_gradient(grads), critic.apply_gradient(grads)
-== another library
-import jax
-import torch
-
-def step(grads):
-    optimizer = torch.optim.SGD(0.1)
-    return optimizer.apply_gradient(grads)
 """
 
 
@@ -156,11 +149,6 @@ def test_what_is_shown_to_be_no_optimizer_is_no_site(text: str) -> None:
     result = project(alone(text))["train"]
     assert not result.changed
     assert result.sites == ()
-
-
-def test_a_project_without_jax_has_none() -> None:
-    text = "def step(thing, grads):\n    return thing.apply_gradient(grads)\n"
-    assert steps(alone(text)) == []
 
 
 BESIDE = """

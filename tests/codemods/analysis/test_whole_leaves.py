@@ -118,9 +118,6 @@ def read(x):
     if isinstance(x, optim.Optimizer):
         x = x.target
     return sum(leaf.sum() for leaf in jax.tree_util.tree_leaves(x))
-== a conditional expression
-def read(x):
-    return total(x.target if isinstance(x, optim.Optimizer) else x)
 == two tests
 def read(x):
     if not isinstance(x, optim.Optimizer) and isinstance(x, dict):
@@ -141,22 +138,6 @@ def read(x):
     return total(only_params(x))
 """
 NOT_TELLING = """
-== an optimizer on both ways
-def read(x):
-    if isinstance(x, optim.Optimizer):
-        return total(x)
-    return total(x)
-== one of two tests
-def read(x):
-    if len(jax.devices()) > 1 and not isinstance(x, optim.Optimizer):
-        return total(x)
-    return total(x)
-== another name
-def read(x):
-    y = {"w": jnp.ones(1)}
-    if isinstance(y, optim.Optimizer):
-        return 0
-    return total(x)
 == a name that is an optimizer again
 def read(x):
     if isinstance(x, optim.Optimizer):

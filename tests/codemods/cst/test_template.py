@@ -53,20 +53,3 @@ def test_what_stood_in_parentheses_gets_its_own(template: str, argument: str) ->
     filled = expression(template, x=call.args[0].value)
 
     compile(text(statement("y = {x}", x=filled)), "", "exec")
-
-
-def test_an_argument_keeps_keyword_comma_and_comment() -> None:
-    call = cst.ensure_type(cst.parse_expression("f(\n    k=1,  # one\n)"), cst.Call)
-    assert text(expression("g(h, {x})", x=call.args[0])) == "g(h, k=1,  # one\n)"
-
-
-def test_a_template_serves_many_times() -> None:
-    first, second = (expression("{x}.params", x=cst.Name(name)) for name in "ab")
-    assert (text(first), text(second)) == ("a.params", "b.params")
-
-
-def test_a_statement() -> None:
-    filled = statement(
-        "{x}, loss = {y}", x=cst.Name("state"), y=cst.parse_expression("step(state)")
-    )
-    assert text(filled) == "state, loss = step(state)\n"

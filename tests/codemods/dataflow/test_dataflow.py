@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import symtable
-from collections.abc import Iterator
 
 import pytest
 
 from codemods.analysis.facts import Facts
-from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.inference.control_flow import ENTRY, EXIT, Order
 from codemods.sources.modules import Unit
@@ -153,65 +150,6 @@ def test_the_settings_that_a_read_may_find(body: str, lines: set[int]) -> None:
 
     assert stores is not None
     assert {getattr(store, "lineno", 0) for store in stores} == lines
-
-
-def test_names_mean_what_the_compiler_says() -> None:
-    code = program(
-        """
-        import jax
-        LIMIT = 3
-
-        class Trainer:
-            rate = LIMIT
-
-            def step(self, batch, *, scale=LIMIT, **rest):
-                global COUNT
-                COUNT = scale
-                total = sum(x * scale for x in batch if (last := x))
-
-                def inner():
-                    nonlocal total
-                    total = last + jax.nn.relu(total)
-                    return [rest for rest in batch]
-                return inner, self
-        """
-    )
-    unit = _unit("train.py", code)
-    definitions = Facts([unit]).dataflow.definitions
-    table = symtable.symtable(code, "train.py", "exec")
-
-    for scope in _tables(table):
-        if scope.get_type() == "function" and scope.get_name() not in (
-            "genexpr",
-            "listcomp",
-        ):
-            node = next(
-                node
-                for node in unit.nodes
-                if isinstance(node, ast.FunctionDef) and node.name == scope.get_name()
-            )
-            bound = {
-                name
-                for name in scope.get_identifiers()
-                if scope.lookup(name).is_local()
-            } - {
-                "genexpr",
-                "listcomp",
-            }
-            inner = definitions.flow.engine.functions[node].scope
-            ours = {
-                name
-                for name in inner.names
-                if definitions.stores(Variable(inner, name))
-                and name not in inner.elsewhere
-            }
-            assert ours == bound
-
-
-def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    yield table
-    for child in table.get_children():
-        yield from _tables(child)
 
 
 # Effects

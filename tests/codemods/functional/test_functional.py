@@ -35,9 +35,6 @@ STAYS = """
 == it is kept in an attribute
 train.py:15
 +     train.optimizer = optimizer
-== an unknown function gets it
-train.py:15
-+     print(optimizer)
 == a function that nobody calls
 train.py:10
 +     import service
@@ -62,9 +59,6 @@ train.py:13
 train.py:8
 + @jax.jit
   def create_optimizer(params):
-== names are taken
-the name `opt_state` is taken at train.py:13
-+     opt_state, optimizer_state = 1, 2
 == a global variable
 train.py:1
 +     global best
@@ -77,11 +71,6 @@ train.py:15
 train.py:10
 - def train_step(optimizer, grads):
 + def train_step(optimizer, grads, *more):
-== the step has a second name
-train.py:13
-+ step = train_step
-+
-  def train(params, batches):
 == the step is the second argument
 train.py:15
 +     jax.jit(1, train_step)
@@ -218,16 +207,6 @@ def test_through_functions_that_make_and_step() -> None:
     )
 
 
-def test_a_function_may_have_its_name_from_what_wraps_it() -> None:
-    after = migrated(
-        BASE.replace(STEP, STEP + "\n        train_step = jax.jit(train_step)\n"),
-        FUNCTIONAL,
-    )
-
-    assert 'train_step = jax.jit(train_step, static_argnames="tx")' in after
-    assert "train_step(params, opt_state, grads, tx=tx)" in after
-
-
 def test_of_two_that_go_the_same_way_one_falls_into_parts() -> None:
     after = migrated(
         """
@@ -325,44 +304,21 @@ def test_across_files() -> None:
     )
 
 
-OTHER_NAMES = {
-    "a function within has the name": (
-        """
-            def show(params):
-                return optimizer.target, params
-        """,
-        "    def show(params):\n        return model_params, params\n",
-    ),
-    "a comprehension has the name": (
-        """
-            print([(optimizer.target, params) for params in batches])
-        """,
-        "    print([(model_params, params) for params in batches])\n",
-    ),
-}
-
-
-@pytest.mark.parametrize(("more", "lines"), OTHER_NAMES.values(), ids=OTHER_NAMES)
-def test_a_name_that_means_something_else_is_not_taken(more: str, lines: str) -> None:
+def test_a_name_that_means_something_else_is_not_taken() -> None:
     after = migrated(
-        f"""
+        """
         def train(params, batches):
             definition = optim.Adam(0.1)
             optimizer = definition.create(params)
-            {more.strip()}
+            print([(optimizer.target, params) for params in batches])
             optimizer = optimizer.apply_gradient(batches)
             return optimizer.target
         """,
         FUNCTIONAL,
     )
 
-    assert lines in after
-    assert (
-        "updates, opt_state = {}.update(".format(
-            "tx" if "tx" in lines else "definition"
-        )
-        in after
-    )
+    assert "    print([(model_params, params) for params in batches])\n" in after
+    assert "updates, opt_state = definition.update(" in after
 
 
 @pytest.mark.parametrize("name", ["tx", "definition"])

@@ -95,39 +95,6 @@ def test_what_is_beside_an_optimizer_stays(before: str, after: str) -> None:
 
 
 WAYS = """
-== a parameter by position, by keyword and by default
-  OPT = make(None)
-
-  def by_position(a):
--     return a.target
-+     return a.params
-
-  def by_keyword(*, b):
--     return b.target
-+     return b.params
-
-  def by_default(c=OPT):
--     return c.target
-+     return c.params
-
-  by_position(OPT)
-  by_keyword(b=OPT)
-  by_default()
-== an attribute of self, stepped in a method
-  class Agent:
-      def __init__(self, params):
-          self.optimizer = make(params)
-
-      def update(self, grads):
--         self.optimizer = self.optimizer.apply_gradient(grads)
--         return self.optimizer.state.step
-+         self.optimizer = self.optimizer.apply_gradients(grads=grads)
-+         return self.optimizer.step
-
-      @property
-      def params(self):
--         return self.optimizer.target
-+         return self.optimizer.params
 == NamedTuple by field and by _replace
   from typing import Any, NamedTuple
 
@@ -141,29 +108,6 @@ WAYS = """
 -     return state.opt.target
 +     state = state._replace(opt=state.opt.apply_gradients(grads=grads))
 +     return state.opt.params
-== a dict of optimizers, by constant key and in a loop
-  def train(params, grads):
-      opts = {"actor": make(params), "critic": make(params)}
--     opts["actor"] = opts["actor"].apply_gradient(grads)
-+     opts["actor"] = opts["actor"].apply_gradients(grads=grads)
-      for name, opt in opts.items():
--         print(name, opt.target)
--     return {name: opt.target for name, opt in opts.items()}
-+         print(name, opt.params)
-+     return {name: opt.params for name, opt in opts.items()}
-== a walrus and a conditional expression
-  def read(params, old):
-      if (x := make(params)) and old is None:
-          old = x
--     return (old if old else x).target
-+     return (old if old else x).params
-== augmented list and starred unpacking
-  def read(params):
-      opts = []
-      opts += [make(params)]
-      first, *others = opts
--     return first.target, [o.target for o in others], opts.pop().target
-+     return first.params, [o.params for o in others], opts.pop().params
 == keywords handed on by **kwargs, positions by *args
   def inner(opt, other=None):
 -     return opt.target, other.target
@@ -321,29 +265,6 @@ PROJECTS = """
   opt = s.step(opt, 2)
 - print(opt.target, pkg.create(1).target)
 + print(opt.params, pkg.create(1).params)
-== two scripts whose helpers have the same name
--- one/train
-  import utils
-
-- print(utils.make(1).target)
-+ print(utils.make(1).params)
--- one/utils
-- from flax import optim
-+ import optax
-+ from flax.training import train_state
-
-  def make(params):
--     return optim.Adam(1e-3).create(params)
-+     return train_state.TrainState.create(
-+         apply_fn=None, params=params, tx=optax.adam(1e-3)
-+     )
--- two/train
-  import utils
-
-  print(utils.make(1).target)
--- two/utils
-  def make(params):
-      return params
 """
 
 

@@ -11,10 +11,6 @@ made = optim.Adam().create(params)  # makes: made
 NOTHING_OF_IT = """
 == arrays that are concatenated
 np.concatenate([made.target, made.target]).target  # is: numpy.concatenate()
-== arithmetic on what may be a list
-data = [[1.0, 2.0], [3.0, 4.0]]
-(data * scale).target  # is: unknown
-(data - jnp.mean(data)).target  # is: jax.numpy.ndarray()
 == arithmetic on an instance
 class Number:
     def __init__(self, value):
@@ -29,32 +25,14 @@ class Vector(Number):
 == the params and their leaves
 made.target.target  # is: unknown
 jax.tree_util.tree_leaves(made.target)[0].target  # is: jax.numpy.ndarray()
-== a loss and its gradient
-loss, grads = jax.value_and_grad(loss_fn)(made.target)
-loss.target  # is: unknown
-grads.target  # is: unknown
 == what a scan stacks
 _, losses = lax.scan(lambda carry, batch: (carry, 0.0), made, batches)
 losses.target  # is: unknown
-== a package out of view
-import library
-
-library.train(made).target  # is: unknown
-library.Trainer(made).optimizer.target  # is: unknown
 == bytes of a checkpoint
 serialization.to_bytes(made).target  # is: flax.serialization.to_bytes()
 """
 
 HANDED = """
-== a thread
-import threading
-
-def train(optimizer, *, other):
-    optimizer.target  # is: made
-    other.target  # is: made
-
-made = optim.Adam().create(params)  # makes: made
-threading.Thread(target=train, args=(made,), kwargs={"other": made}).start()
 == a queue that a thread fills
 import queue
 import threading
@@ -71,31 +49,12 @@ jax.pmap(step)(made).target  # is: made
 jax.vmap(step, in_axes=0)(made).target  # is: made
 jax.checkpoint(step)(made).target  # is: made
 jax.named_call(step, name="step")(made).target  # is: made
-== partial, from everywhere
-def step(optimizer, rate):
-    return optimizer
-
-functools.partial(step, rate=0.1)(made).target  # is: made
-jax.tree_util.Partial(step, rate=0.1)(made).target  # is: made
-partial(partial(step, made), 0.1)().target  # is: made
 == value_and_grad
 def loss_fn(params):
     return 0.0, made
 
 (loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(made.target)
 aux.target  # is: made
-== grad with an auxiliary output
-def loss_fn(params):
-    return 0.0, made
-
-grads, aux = jax.grad(loss_fn, has_aux=True)(made.target)
-aux.target  # is: made
-== scan by keyword, with a dict
-def body(carry, batch):
-    return {"optimizer": carry["optimizer"], "step": carry["step"] + 1}, None
-
-carry, _ = jax.lax.scan(f=body, init={"optimizer": made, "step": 0}, xs=batches)
-carry["optimizer"].target  # is: made
 == scan over optimizers
 _, stacked = lax.scan(lambda carry, o: (carry, o), 0, made)
 stacked.target  # is: made
@@ -117,23 +76,12 @@ jax.tree_map(lambda x: x[0], made).target  # is: made
 jax.tree_util.tree_map(jnp.mean, made).target  # is: made
 jax.tree.map(lambda x: x, made, made).target  # is: made
 jax.tree_multimap(lambda x, y: x, made, made).target  # is: made
-== flatten and unflatten
-leaves, structure = jax.tree_util.tree_flatten(made)
-jax.tree_util.tree_unflatten(structure, leaves).target  # is: made
-== replicas
-replicated = jax_utils.replicate(made)
-replicated.target  # is: made
-jax_utils.unreplicate(replicated).target  # is: made
-flax.jax_utils.replicate(made, devices=devices).target  # is: made
 == devices and copies
 jax.device_put(made).target  # is: made
 jax.device_get(made).target  # is: made
 jax.block_until_ready(made).target  # is: made
 copy.copy(made).target  # is: made
 copy.deepcopy(made).target  # is: made
-== checkpoints
-serialization.from_bytes(made, data).target  # is: made
-serialization.from_state_dict(made, state).target  # is: made
 == eval_shape
 jax.eval_shape(lambda o: o, made).target  # is: made
 == methods of the optimizer
@@ -177,12 +125,6 @@ operator.methodcaller("apply_gradient", grads)(made).target  # is: made
 several = operator.attrgetter("state", "optimizer_def")(made)
 several[0].step  # is: state made
 several[1].hyper_params  # is: definition made
-== methods that are bound
-step = made.apply_gradient
-step(grads).target  # is: made
-jax.jit(made.apply_gradient)(grads).target  # is: made
-several = jax.vmap(optim.Adam().create)(every)  # makes: several
-several.target  # is: several
 == a single dispatch
 @functools.singledispatch
 def step(batch, optimizer):

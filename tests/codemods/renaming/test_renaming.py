@@ -187,26 +187,6 @@ def test_the_fixtures_stay_valid(path: Path) -> None:
     assert not migrate([Source("before.py", result.after)], RENAME)[0].changed
 
 
-def test_what_is_restored_is_a_train_state_too() -> None:
-    after = migrated(
-        """
-        from flax import optim
-        from flax.training import checkpoints
-
-        def resume(params, directory):
-            optimizer = optim.Adam(0.1).create(params)
-            optimizer = checkpoints.restore_checkpoint(directory, optimizer)
-            return optimizer.target
-        """,
-        RENAME,
-    )
-
-    assert (
-        "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params"
-        in after
-    )
-
-
 TRAINER = """
         class Trainer:
             def __init__(self, params):

@@ -191,17 +191,6 @@ SETUP = "import jax\nimport jax.tools.colab_tpu\njax.tools.colab_tpu.setup_tpu()
 ADAGRAD = "d = {}optim.Adagrad(0.1)\no = d.create({{'w': w}})"
 
 
-def test_imports_go_to_the_cell_that_imported_what_they_replace() -> None:
-    result = run(
-        written(SETUP, "import flax\nx = flax.core", "d = flax.optim.Adam(0.1)")
-    )
-    assert sources(result) == [
-        SETUP,
-        "import flax\nimport optax\nx = flax.core",
-        "d = optax.adam(0.1)",
-    ]
-
-
 def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
     again = "from flax import optim\nd = optim.Adam(0.1)"
     result = run(written(SETUP, "from flax import optim", again))
@@ -268,11 +257,6 @@ HELPED = {
         "import jax.numpy as jnp\nfrom typing import NamedTuple",
         ADAGRAD.format("flax."),
     ],
-    "a function ahead of the import": [
-        "def make(p):\n    return optim.Adagrad(0.1).create(p)",
-        "from flax import optim",
-        "o = make({'w': w})",
-    ],
     "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
 }  # fmt: skip
 
@@ -288,20 +272,6 @@ def test_the_cells_run_from_top_to_bottom(cells: list[str]) -> None:
     for source in new:
         exec(source.replace(SETUP, ""), names)
     assert isinstance(names.get("o", names["optax"]), train_state.TrainState)
-
-
-def test_helpers_and_imports_come_before_what_needs_them() -> None:
-    result = run(
-        written("import flax\nimport jax", "x = 1", "d = flax.optim.Adagrad(0.1)")
-    )
-    first, second, third = sources(result)
-    assert "import flax" not in first
-    assert "def scale_by_sum_of_squares" in first
-    assert not first.endswith("\n")
-    assert (second, third) == (
-        "x = 1",
-        "d = optax.chain(scale_by_sum_of_squares(), optax.scale_by_learning_rate(0.1))",
-    )
 
 
 def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:

@@ -18,10 +18,6 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
             {"a.py": "import jax\nlabels = batch['target']\n"},
             id="a key of a batch, and no optimizer",
         ),
-        pytest.param(
-            {"a.py": "import jax, train_state\nstep = self.state.step\n"},
-            id="a step, and no optimizer",
-        ),
         pytest.param({"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"),
     ],
 )  # fmt: skip
@@ -123,16 +119,6 @@ def test_an_unrelated_file_that_cannot_be_read_is_no_error(text: str) -> None:
     )
     assert done.changed
     assert (left.error, left.after, left.sites) == (None, content, ())
-
-
-def test_an_importer_that_cannot_be_parsed_is_an_error() -> None:
-    _, broken = migrate(
-        [
-            Source("train.py", TRAIN.encode()),
-            Source("main.py", b"import train\nprint train.make\n"),
-        ]
-    )
-    assert "line 2: cannot be parsed as Python 3" in (broken.error or "")
 
 
 def test_names_of_the_standard_library_mean_it() -> None:

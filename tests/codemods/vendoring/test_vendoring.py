@@ -76,10 +76,6 @@ POINTED = {
         "def f():\n    try:\n        from flax import optim\n    except ImportError:\n        optim = None\n",
         "def f():\n    try:\n        from kit import legacy_flax_optim as optim\n    except ImportError:\n        optim = None\n",
     ),
-    "names": (
-        "from flax.optim import (Adam,\n    Optimizer)\nfrom flax.optim.adam import _AdamState as State\n",
-        "from kit.legacy_flax_optim import (Adam,\n    Optimizer)\nfrom kit.legacy_flax_optim.adam import _AdamState as State\n",
-    ),
     "a dotted name, of a package in use": (
         "import flax\n\noptimizer = flax.optim.Adam(1)\nprint(flax.struct)\n",
         "import flax\nfrom kit import legacy_flax_optim\n\noptimizer = legacy_flax_optim.Adam(1)\nprint(flax.struct)\n",
@@ -91,10 +87,6 @@ POINTED = {
     "dotted names in several scopes": (
         "import flax\n\ndef f():\n    import flax.optim\n    return flax.optim.Adam\n\nflax.linen\n",
         "import flax\n\ndef f():\n    from kit import legacy_flax_optim\n    return legacy_flax_optim.Adam\n\nflax.linen\n",
-    ),
-    "a dotted name, of a package in a quoted annotation": (
-        "import flax\n\nx: 'List[flax.X]' = flax.optim.Adam\n",
-        "import flax\nfrom kit import legacy_flax_optim\n\nx: 'List[flax.X]' = legacy_flax_optim.Adam\n",
     ),
     "where the name is taken": (
         "import flax\n\nlegacy_flax_optim = flax.optim.Adam\n",
