@@ -15,6 +15,7 @@ import numpy as np
 
 from optim2optax.legacy import legacy_flax
 from optim2optax.precision import precise
+from tests.generated.properties import parameters
 
 TOLERANCE = 1e-9
 
@@ -49,11 +50,6 @@ def outcome(files: Mapping[str, str], folder: Path, wheel: Path | None = None) -
 def _is_within(module: Any, folder: Path) -> bool:
     places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", ())]
     return any(str(place).startswith(str(folder)) for place in places)
-
-
-def parameters() -> dict[str, Any]:
-    random = np.random.default_rng(1)
-    return {"w": random.normal(size=(3, 2)), "b": random.normal(size=2)}
 
 
 def gradients() -> list[dict[str, Any]]:
