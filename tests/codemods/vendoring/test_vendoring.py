@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from functools import cache
 
 import pytest
 from _pytest.mark import ParameterSet
 
-from codemods import Options
+from codemods import FileResult, Options, Source, migrate
 from codemods.sources.modules import Unit
+from codemods.vendoring.copies import read_copies
 from codemods.vendoring.pointing import Redirection, pointed
 from optim2optax.legacy import legacy_flax
+from optim2optax.legacy_wheel import find_wheel
+from optim2optax.vendoring.optim import OPTIM_CONTENT
 from tests.codemods.analysis import test_out_of_view
 from tests.codemods.programs import OPTAX_ALONE, program
 from tests.codemods.rules import test_interface
-from tests.codemods.vendoring.vendored import vendored
 from tests.generated.verdicts import ESCAPE, assert_same, outcome
 
 
@@ -129,9 +133,43 @@ def test_back_where_somebody_has_joined_imports() -> None:
     assert back(MERGED) == "from kit import model, data; from flax import optim\n"
 
 
+Files = dict[str, str]
+
+
+@cache
+def _package() -> Mapping[str, str]:
+    return {
+        name: content.decode()
+        for name, content in OPTIM_CONTENT.files(find_wheel()).items()
+    }
+
+
+def vendored(
+    files: Mapping[str, str],
+    options: Options | None = None,
+    existing: tuple[str, ...] = (),
+    wanted: bool = True,
+) -> tuple[Files, list[FileResult], str | None]:
+    """What becomes of a program with `--vendor`: its files and those of the copy, an account, and where a new copy is."""
+    copies = read_copies(
+        [Source(path, text.encode()) for path, text in files.items()], existing
+    )
+    migrated = migrate(copies.pointed_back, options)
+    results, modules = migrated[: len(files)], migrated[len(files) :]
+    new = copies.without_copy(results) if wanted else []
+    places = copies.places_for(new, OPTIM_CONTENT.name) if new else {}
+    results = copies.pointed_at(results, new, places)
+    changed = (*results, *modules)
+    after = {**files, **{result.path: result.after.decode() for result in changed}}
+    place = ", ".join(sorted({*places.values()} - {*existing}))
+    for copy in {*places.values()} - {*existing}:
+        after |= {f"{copy}/{name}": text for name, text in _package().items()}
+    return after, results, place or None
+
+
 SCRIPT = "from flax import optim\n\n\ndef make(name):\n    return getattr(optim, name, None)(0.1)\n"
 IMPORTED = "from {} import make\n"
-LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
+LAYOUTS: dict[str, tuple[Files, str | None, str]] = {
     "one script": ({"train.py": SCRIPT}, "legacy_flax_optim", "import legacy_flax_optim as optim"),
     "a script in a folder": ({"a/train.py": SCRIPT}, "a/legacy_flax_optim", "import legacy_flax_optim as optim"),
     "a package": (
@@ -170,7 +208,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
 
 
 @pytest.mark.parametrize(("files", "place", "statement"), LAYOUTS.values(), ids=LAYOUTS)
-def test_places(files: dict[str, str], place: str | None, statement: str) -> None:
+def test_places(files: Files, place: str | None, statement: str) -> None:
     after, results, found = vendored(files, OPTAX_ALONE)
     assert found == place
     using = [
@@ -247,7 +285,7 @@ def test_what_nothing_needs_is_not_made() -> None:
 @pytest.mark.parametrize(
     "files", [files for files, place, _ in LAYOUTS.values() if place] + [MIXED]
 )
-def test_a_later_run_changes_nothing_and_says_the_same(files: dict[str, str]) -> None:
+def test_a_later_run_changes_nothing_and_says_the_same(files: Files) -> None:
     after, results, place = vendored(files, OPTAX_ALONE)
     assert place is not None
     copies = tuple(place.split(", "))
