@@ -431,6 +431,10 @@ LEFT = {
     "an attribute by a text with names": ("return '{o.target[w].size:d}'.format_map({'o': optimizer})", "FO924"),
     "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
     "measured": ("return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))", "FO924"),
+    "measured by a loop": (
+        "total = 0\nfor leaf in jax.tree_util.tree_leaves(optimizer):\n    total += leaf.size\nreturn total",
+        "FO924",
+    ),
     "reduced": ("return jax.tree_util.tree_reduce(lambda total, x: total + x.sum(), optimizer, 0.0)", "FO924"),
     "its leaves told apart": ("return jax.tree_util.tree_leaves(optimizer)[1].shape", "FO924"),
     "its leaves told apart by a function": (

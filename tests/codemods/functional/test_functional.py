@@ -71,6 +71,11 @@ train.py:15
 train.py:10
 - def train_step(optimizer, grads):
 + def train_step(optimizer, grads, *more):
+== the step has a second name
+train.py:13
++ step = train_step
++
+  def train(params, batches):
 == the step is the second argument
 train.py:15
 +     jax.jit(1, train_step)

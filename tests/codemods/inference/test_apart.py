@@ -59,6 +59,12 @@ def run(optimizer, batches):
 
 run(adam, batches).target  # is: adam
 run(sgd, batches).target  # is: sgd
+== branches of cond
+def guarded(good, optimizer, other):
+    return lax.cond(good, lambda pair: pair[0], lambda pair: pair[0], (optimizer, other))
+
+guarded(True, adam, sgd).target  # is: adam
+guarded(True, sgd, adam).target  # is: sgd
 == elements of a tuple, and those of a dict by constant key
 pair = (adam, sgd)
 pair[0].target  # is: adam

@@ -141,6 +141,11 @@ match State(make(None), make(None)):
 match make(None):
     case optim.Optimizer() as thing:
         pass
+== *args of which the type is given
+def read(*args: optim.Optimizer, **kwargs: "optim.Optimizer"):
+    global thing
+    thing = args[0]
+    return [x.target for x in kwargs.values()]
 == an attribute and a key of an annotated type
 class Agent:
     def __init__(self, get):

@@ -9,6 +9,12 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 CONTAINERS = """
+== the keys of a dict, and its elements by them
+optimizers = {"a": made, **{"b": made}}
+for name in optimizers:
+    name.target  # is: unknown
+    optimizers[name].target  # is: made
+[key.target for key in {made: "adam"}]  # is: made
 == extend, insert and concatenation
 one, two = [], []
 one.extend([made])
