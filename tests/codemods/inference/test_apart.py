@@ -200,6 +200,10 @@ try:
 except OSError:
     optimizer.target  # is: first | second
 optimizer.target  # is: first | second
+== one variable in an expression that may not be evaluated
+optimizer = optim.Adam().create(params)  # makes: first
+fresh and (optimizer := optim.Adam().create(params))  # makes: second
+optimizer.target  # is: first | second
 == one variable of a generator that runs later
 optimizer = optim.Adam().create(params)  # makes: first
 targets = (optimizer.target for _ in batches)  # is: first | second

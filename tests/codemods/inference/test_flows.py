@@ -67,6 +67,12 @@ thing = state.inner
 thing = jax.tree_util.tree_map(lambda a, b: a, make(None), make(None))
 == trees in a list that is unpacked
 thing = jax.tree_util.tree_map(lambda *leaves: leaves[0], *[make(None), make(None)])
+== a class on top of a functional namedtuple
+class State(collections.namedtuple("State", ["step", "inner"])):
+    def read(self):
+        return self.inner
+
+thing = State(0, make(None)).read()
 == max with a key
 thing = max([make(None)], key=lambda x: x.state.step)
 == cast

@@ -11,6 +11,10 @@ made = optim.Adam().create(params)  # makes: made
 NOTHING_OF_IT = """
 == arrays that are concatenated
 np.concatenate([made.target, made.target]).target  # is: numpy.concatenate()
+== arithmetic on what may be a list
+data = [[1.0, 2.0], [3.0, 4.0]]
+(data * scale).target  # is: unknown
+(data - jnp.mean(data)).target  # is: jax.numpy.ndarray()
 == arithmetic on an instance
 class Number:
     def __init__(self, value):

@@ -24,6 +24,10 @@ two[0].target  # is: made
 ([] + [made])[0].target  # is: made
 ([made] * 3)[2].target  # is: made
 (*[made], None)[0].target  # is: made
+== slices and a star
+first, *rest = [made, made, made]
+first.target  # is: made
+[made, None][:1][0].target  # is: made
 == a negative index
 pair = (None, made)
 pair[-1].target  # is: made
