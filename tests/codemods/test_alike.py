@@ -358,20 +358,9 @@ spread = functools.partial(lambda count, x: jnp.broadcast_to(x, (count,) + x.sha
 many = jax.tree_util.tree_map(spread, optimizer)
 return jax.vmap(step)(many).target
 """,
-    "stacked and stepped": """
-others = [optimizer, definition.create(gradients(params))]
-many = jax.tree_util.tree_map(lambda *x: jnp.stack(x), *others)
-many = jax.vmap(step)(many)
-return jax.tree_util.tree_map(lambda x: x[1], many).target, many.state.step
-""",
     "is an array asked of each leaf": """
 checked = jax.tree_util.tree_map(lambda x: x if isinstance(x, jnp.ndarray) else x / 0, optimizer)
 return checked.target
-""",
-    "waiting for all leaves": """
-for leaf in jax.tree_util.tree_leaves(optimizer):
-    leaf.block_until_ready()
-return optimizer.target
 """,
     "leaves kept by an object": """
 class Checkpoint:
@@ -396,11 +385,6 @@ return jax.tree_util.tree_reduce(jnp.maximum, jax.tree_util.tree_map(lambda x: j
 many = jax.vmap(lambda scale: definition.create({"w": scale * jnp.ones(3)}))(jnp.arange(2.0))
 many = jax.tree_util.tree_map(lambda x: x[::-1], many)
 return jax.vmap(step)(many).target
-""",
-    "carried through a loop behind a copy": """
-optimizer = jax.tree_util.tree_map(lambda x: x.copy(), optimizer)
-optimizer, steps = jax.lax.scan(lambda carry, _: (step(carry), carry.state.step), optimizer, None, length=3)
-return optimizer.target, steps
 """,
     "a type of the step": "return optimizer.state.step.dtype.name, step(optimizer).state.step.dtype.name",
     "a type of the step under a name": "count = optimizer.state.step\nreturn count.dtype.name, count.shape",

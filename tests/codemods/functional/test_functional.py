@@ -184,34 +184,6 @@ def test_a_train_state_is_the_default() -> None:
     assert "TrainState.create(" in migrated(BASE)
 
 
-def test_through_functions_that_make_and_step() -> None:
-    assert migrated(BASE, FUNCTIONAL) == program(
-        """
-        import functools
-
-        import jax
-        import optax
-        from flax.training import checkpoints
-
-        def create_optimizer(params):
-            tx = optax.adam(0.1)
-            opt_state = tx.init(params)
-            return tx, params, opt_state
-
-        def train_step(params, opt_state, grads, tx):
-            updates, opt_state = tx.update(grads, opt_state, params)
-            params = optax.apply_updates(params, updates)
-            return params, opt_state
-
-        def train(params, batches):
-            tx, params, opt_state = create_optimizer(params)
-            for grads in batches:
-                params, opt_state = train_step(params, opt_state, grads, tx=tx)
-            return params
-        """
-    )
-
-
 def test_of_two_that_go_the_same_way_one_falls_into_parts() -> None:
     after = migrated(
         """

@@ -122,30 +122,6 @@ first.append(adam)
 second.append(sgd)
 first[0].target  # is: adam
 second[0].target  # is: sgd
-== a trainer with decorated, mapped and partial methods
-def logged(function):
-    @functools.wraps(function)
-    def wrapper(*args, **kwargs):
-        return function(*args, **kwargs)
-    return wrapper
-
-class Trainer:
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-        self.p_step = jax.pmap(partial(self._step, rate=1))
-
-    @logged
-    def _step(self, optimizer, batch, rate):
-        value, grads = jax.value_and_grad(loss_fn)(optimizer.target)
-        return optimizer.apply_gradient(grads), value
-
-    def train(self):
-        for batch in batches:
-            self.optimizer, value = self.p_step(self.optimizer, batch)
-        return self.optimizer
-
-Trainer(adam).train().target  # is: adam
-Trainer(sgd).optimizer.target  # is: sgd
 == one variable, begun anew from top to bottom
 def step(optimizer):
     return optimizer.apply_gradient(grads)

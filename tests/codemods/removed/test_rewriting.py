@@ -191,18 +191,6 @@ RENAMED = {
         "from jax import lax\n\nx = (a + b) * y ** (a, b)[0]\nlax.add(x, x)\n",
     ),
     "a call that is one of its arguments": ("from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n", "y = f(y) + 1\n"),
-    "annotations in quotes": (
-        (
-            "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
-            "def f(x: 'np.int', y: \"jnp.DeviceArray\" = 0) -> 'jax.interpreters.xla.DeviceArray':\n"
-            "    z: 'np.bool' = np.zeros(jnp.ndim(x))\n"
-        ),
-        (
-            "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
-            "def f(x: 'int', y: \"jax.Array\" = 0) -> 'jax.Array':\n"
-            "    z: 'bool' = np.zeros(jnp.ndim(x))\n"
-        ),
-    ),
     "parts of annotations in quotes": (
         (
             "import jax\nimport jax.numpy as jnp\nfrom typing import *\n\n"
