@@ -59,6 +59,9 @@ train.py:13
 train.py:8
 + @jax.jit
   def create_optimizer(params):
+== names are taken
+the name `opt_state` is taken at train.py:13
++     opt_state, optimizer_state = 1, 2
 == a global variable
 train.py:1
 +     global best

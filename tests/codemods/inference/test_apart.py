@@ -162,6 +162,11 @@ optimizer = optim.Adam().create(params)  # makes: first
 optimizer = optim.Adam().create(params)  # makes: second
 restart()
 optimizer.target  # is: first | second | third
+== one variable of a loop that may have no turn
+optimizer = optim.Adam().create(params)  # makes: first
+for optimizer in [optim.Adam().create(params)]:  # makes: second
+    optimizer.target  # is: second
+optimizer.target  # is: first | second
 == one variable in a loop that comes back to it
 optimizer = optim.Adam().create(params)  # makes: first
 for batch in batches:

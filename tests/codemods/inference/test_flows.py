@@ -228,6 +228,11 @@ class Holder(typing.Generic[T]):
 
 Ints = Holder[int]
 thing = Ints(make(None)).inner
+== what is checked to be an optimizer
+def read(x):
+    global thing
+    if isinstance(x, optim.Optimizer):
+        thing = x
 """
 
 

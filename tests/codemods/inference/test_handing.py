@@ -59,6 +59,12 @@ def loss_fn(params):
 
 (loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(made.target)
 aux.target  # is: made
+== grad with an auxiliary output
+def loss_fn(params):
+    return 0.0, made
+
+grads, aux = jax.grad(loss_fn, has_aux=True)(made.target)
+aux.target  # is: made
 == scan over optimizers
 _, stacked = lax.scan(lambda carry, o: (carry, o), 0, made)
 stacked.target  # is: made

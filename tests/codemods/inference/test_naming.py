@@ -55,6 +55,13 @@ match (made, 0):
 match {"optimizer": made}:
     case {"optimizer": named}:
         named.target  # is: made
+== async functions
+async def load():
+    return made
+
+async def train():
+    optimizer = await load()
+    optimizer.target  # is: made
 == a star in the call
 def step(optimizer, batch):
     optimizer.target  # is: made

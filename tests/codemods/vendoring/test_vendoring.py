@@ -92,6 +92,10 @@ POINTED = {
         "import flax\n\ndef f():\n    import flax.optim\n    return flax.optim.Adam\n\nflax.linen\n",
         "import flax\n\ndef f():\n    from kit import legacy_flax_optim\n    return legacy_flax_optim.Adam\n\nflax.linen\n",
     ),
+    "a dotted name, of a package in a quoted annotation": (
+        "import flax\n\nx: 'List[flax.X]' = flax.optim.Adam\n",
+        "import flax\nfrom kit import legacy_flax_optim\n\nx: 'List[flax.X]' = legacy_flax_optim.Adam\n",
+    ),
     "where the name is taken": (
         "import flax\n\nlegacy_flax_optim = flax.optim.Adam\n",
         "from kit import legacy_flax_optim as legacy_flax_optim_\n\nlegacy_flax_optim = legacy_flax_optim_.Adam\n",
