@@ -29,6 +29,10 @@ FROZEN = (
     "same without moments."
 )
 
+AVERAGED = (
+    "The gradients are averaged over the devices here, as `replicate()` had it: where this step is "
+    "taken outside of `pmap`, it fails, and needs no average."
+)
 ASKED = (
     "Something else may come here, and nothing shows what: it is asked for `params` now, where it "
     "was for `target`."
@@ -99,6 +103,8 @@ class Notes:
         overrides = self.idioms[Overrides]
         if _is_dropped(use):
             sentences.append(DROPPED)
+        if use.kind in STEPS and self.stepping.axes(use.objects):
+            sentences.append(AVERAGED)
         if self._is_frozen_group(use):
             sentences.append(FROZEN)
         if self._may_not_fit(use):

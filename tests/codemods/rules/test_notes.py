@@ -70,3 +70,19 @@ def test_a_group_that_stays_as_it_is(rate: str) -> None:
     [(line, note)] = notes(GROUPS.format(rate))
     assert (line, note[:33]) == (7, "These parameters stay as they are")
     assert notes(ALONE.format(rate)) == []
+
+
+def test_where_gradients_are_averaged() -> None:
+    program = f"""import jax
+{HEAD}
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
+
+
+def train(params, grads):
+    optimizer = step(optim.Momentum(0.1).create(params), grads)
+    return jax.pmap(step, axis_name="batch")(optimizer.replicate(), grads)
+"""
+    [(line, note)] = notes(program)
+    assert line == 6
+    assert note.startswith("The gradients are averaged over the devices here")
