@@ -28,18 +28,10 @@ from codemods.analysis.legacy import (
     traversal_name,
 )
 from codemods.analysis.naming import last_word
+from codemods.inference.behaviours import Behaviour, apply, boxed
 from codemods.inference.binding import values_of
 from codemods.inference.containers import DISPLAYS
-from codemods.inference.library import (
-    BEHAVIOURS,
-    POOLS,
-    WORKING,
-    Behaviour,
-    Library,
-    apply,
-    boxed,
-    named_attribute,
-)
+from codemods.inference.library import BEHAVIOURS, POOLS, WORKING, Library
 from codemods.inference.objects import (
     Arguments,
     Class,
@@ -53,6 +45,7 @@ from codemods.inference.objects import (
     plain,
 )
 from codemods.inference.out_of_view import Effect, effect_of
+from codemods.inference.python_functions import named_attribute
 from codemods.vocabulary import (
     AS_DICT,
     OUTSIDE,

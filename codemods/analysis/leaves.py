@@ -11,7 +11,7 @@ from itertools import chain
 from codemods.analysis.naming import last_word
 from codemods.analysis.origins import function_of
 from codemods.analysis.queries import Queries
-from codemods.inference.library import LEAVES
+from codemods.inference.jax_functions import LEAVES
 from codemods.inference.objects import Container
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (

@@ -8,8 +8,9 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from codemods.inference.behaviours import apply
 from codemods.inference.containers import GENERATOR, STORING
-from codemods.inference.library import APPLYING, apply
+from codemods.inference.library import APPLYING
 from codemods.inference.objects import (
     Arguments,
     Called,
