@@ -318,11 +318,13 @@ class Calls:
                 is_named = isinstance(call, ast.Call) and last_name(call.func) == name
                 if name in STORING and not is_named:
                     for place in arguments.given(0, ""):
-                        self.engine.heap.store(owner, None, place)
+                        self.engine.elements.store(owner, None, place)
                 key = arguments.keyword("key") if name == "sort" else None
                 if key is not None:
                     yield apply(key, arguments, ("each of", ("itself", owner)))
-                return (yield from self.engine.heap.call_method(owner, name, arguments))
+                return (
+                    yield from self.engine.elements.call_method(owner, name, arguments)
+                )
         behaviour = self.engine.library.method(owner, name)
         if behaviour is not None:
             return (yield from behaviour(self.engine, arguments))

@@ -10,9 +10,10 @@ from itertools import chain
 
 from codemods.inference.calls import Calls
 from codemods.inference.containers import CHANGING, FIXED
+from codemods.inference.elements import Elements, may_store
 from codemods.inference.exports import open_stars
 from codemods.inference.expressions import Expressions
-from codemods.inference.heap import Answer, Heap, may_store
+from codemods.inference.heap import Answer, Heap
 from codemods.inference.library import Library
 from codemods.inference.names import Names
 from codemods.inference.objects import (
@@ -66,6 +67,7 @@ class Inference:
         self.reaching = Reaching(self)
         self.names = names = Names(self)
         self.heap = heap = Heap(self)
+        self.elements = elements = Elements(self)
         self.calls = calls = Calls(self)
         self.expressions = expressions = Expressions(self)
         self._equations: dict[str, Callable[..., Equation]] = {
@@ -87,14 +89,14 @@ class Inference:
             "heirs": heap.heirs,
             "special": self._special,
             "instances": self._instances,
-            "item of": heap.item,
-            "each of": heap.each,
-            "turn of": heap.turn,
-            "item in": heap.element,
-            "entries of": heap.entries,
+            "item of": elements.item,
+            "each of": elements.each,
+            "turn of": elements.turn,
+            "item in": elements.element,
+            "entries of": elements.entries,
             "changes": self._changes,
-            "change": heap.change,
-            "item stored": heap.store_item,
+            "change": elements.change,
+            "item stored": elements.store_item,
             "invoked": calls.invoked,
             "return": calls.returned,
             "callers": self._callers,

@@ -147,7 +147,7 @@ class Expressions:
                 if isinstance(plain(item), Container):
                     found.append(part)
                 else:
-                    found += yield from self.engine.heap.item_of(item, None)
+                    found += yield from self.engine.elements.item_of(item, None)
             return found
         yield whole(("item of", place, key_of(key)))
         # sys.modules[name]

@@ -135,8 +135,8 @@ def make_dict(engine: Inference, arguments: Arguments) -> Answer:
     parts: list[tuple[Key, Place]] = []
     # dict(others), dict(pairs), dict(**others)
     for place in (*arguments.positional, *arguments.unpacked):
-        parts += yield from engine.heap.merged(place)
-        parts += yield from engine.heap.pairs(place)
+        parts += yield from engine.elements.merged(place)
+        parts += yield from engine.elements.pairs(place)
     parts += arguments.keywords
     return [boxed(arguments, "dict", *dict.fromkeys(parts))]
 
@@ -169,7 +169,7 @@ def parent_class(engine: Inference, arguments: Arguments) -> Answer:
         bases += order[order.index(cls) + 1 :]
     found: list[Object] = [Instance(base) for base in bases if isinstance(base, Class)]
     # class Cache(collections.OrderedDict)
-    return found or (yield from engine.heap.elements_of(Instance(cls)))
+    return found or (yield from engine.elements.elements_of(Instance(cls)))
 
 
 def choose(_: Inference, arguments: Arguments) -> Answer:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from codemods.inference.accepting import Accepting
 from codemods.inference.containers import CHANGING, METHODS, SAME
 from codemods.inference.dynamic import names_like
+from codemods.inference.elements import is_generic
 from codemods.inference.exports import exported
-from codemods.inference.heap import is_generic
 from codemods.inference.objects import Class, Function
 from codemods.inference.reading import (
     MODULES,
