@@ -31,7 +31,7 @@ OUTSIDE = words(
     "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
     "types itertools random importlib imp runpy sys operator argparse queue threading "
     "ml_collections chex pickle pytest concurrent "
-    "multiprocessing"
+    "multiprocessing asyncio"
 )
 """The packages of which it is known what they do.
 

@@ -40,6 +40,7 @@ from codemods.inference.python_functions import (
     decorate,
     enumerate_elements,
     fold,
+    gather,
     getter,
     give_nothing,
     import_by_name,
@@ -163,6 +164,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
         | full_names("builtins", "staticmethod classmethod property")
         | {"contextlib.contextmanager", "types.MappingProxyType"}
         | {"concurrent.futures.as_completed"}
+        | full_names("asyncio", "create_task ensure_future run shield wait_for")
         | {"importlib.util.module_from_spec"},
         first,
     ),
@@ -236,6 +238,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "collections.defaultdict": make_default_dict,
     "builtins.type": kind_of,
     "functools.wraps": decorate,
+    "asyncio.gather": gather,
     "pytest.param": row,
     "threading.Thread": run_thread,
     "builtins.map": apply_to_elements,

@@ -432,6 +432,16 @@ def submit(engine: Inference, arguments: Arguments) -> Answer:
     return [boxed(arguments, FUTURE, (None, made))]
 
 
+def gather(_: Inference, arguments: Arguments) -> Answer:
+    """`asyncio.gather(a, *others)`: a list of what coroutines give."""
+    known = arguments.positional[: arguments.starred]
+    others = arguments.positional[len(known) :]
+    parts: list[tuple[Key, Place]] = [*enumerate(known)]
+    parts += ((None, ("each of", place)) for place in others)
+    yield from ()
+    return [boxed(arguments, "gather", *parts)]
+
+
 def fold(_: Inference, arguments: Arguments) -> Answer:
     """`functools.reduce(function, iterable, initial)`."""
     if len(arguments.positional) < 2:

@@ -71,6 +71,22 @@ with ThreadPoolExecutor(2) as executor:
 pool = multiprocessing.pool.ThreadPool(2)
 pool.apply_async(same, (made,)).get().target  # is: made
 pool.map(same, [made])[0].target  # is: made
+== what coroutines give
+import asyncio
+
+async def same(optimizer):
+    optimizer.target  # is: made
+    return optimizer
+
+async def main():
+    first, second = await asyncio.gather(same(made), same(made))
+    second.target  # is: made
+    found = await asyncio.gather(*[same(made) for _ in range(2)])
+    [one.target for one in found]  # is: made
+    (await asyncio.create_task(same(made))).target  # is: made
+    return found[0]
+
+asyncio.run(main()).target  # is: made
 == lists and dicts of a defaultdict
 class History:
     def __init__(self):
