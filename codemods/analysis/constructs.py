@@ -79,6 +79,15 @@ class Uses:
         parent = unit.parents.get(node)
         if not isinstance(parent, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             return None
+        # used = optimizer.optimizer_def.hyper_params, not a parameter
+        engine, scope = self.flow.engine, self.facts.binding(node)
+        bindings = [] if scope is None else engine.bindings_of(scope, node.id)
+        sources = (one.source for one in bindings)
+        if not all(
+            isinstance(one, ast.Attribute) and one.attr == "hyper_params"
+            for one in sources
+        ):
+            return None
         found = self.facts.legacy_objects(node, "hyper_params")
         if not found:
             return None

@@ -212,6 +212,24 @@ def test_those_that_have_a_name_and_are_handed_on() -> None:
     assert "describe(used), used.beta1, optimizer.params" in after
 
 
+def test_those_that_a_method_of_ones_own_is_given() -> None:
+    after = migrated("""
+        import jax.numpy as jnp
+        from flax import optim
+
+        class Sign(optim.OptimizerDef):
+            def init_param_state(self, param):
+                return None
+
+            def apply_param_gradient(self, step, hyper_params, param, state, grad):
+                return param - hyper_params.learning_rate * jnp.sign(grad), None
+
+        def train(params, grads, hyper_params):
+            return Sign(hyper_params).create(params).apply_gradient(grads).target
+        """)
+    assert "param - hyper_params.learning_rate * jnp.sign(grad)" in after
+
+
 CLASS = """
     class Groups(optim.MultiOptimizer):
         {}
