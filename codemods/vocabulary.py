@@ -38,6 +38,14 @@ OUTSIDE = words(
 An import of one means no file of the project, even if one has the same name.
 """
 
+CUSTOMARY = {
+    "flax": "flax",
+    "jax": "jax",
+    "jnp": "jax.numpy",
+    "jax_utils": "flax.jax_utils",
+}
+"""What modules are called by, and which they are."""
+
 
 def full_names(modules: str, names: str) -> frozenset[str]:
     """The full names of all `names` in each of some modules; both are words in a text."""

@@ -28,6 +28,7 @@ from codemods.inference.objects import (
 from codemods.inference.reading import Binding, FunctionNode, last_name, parameters
 from codemods.inference.scopes import Scope, first_bound
 from codemods.sources.modules import Unit, name_of
+from codemods.vocabulary import CUSTOMARY
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
 BUILTINS = frozenset(vars(builtins))
-CUSTOMARY = {
-    "flax": "flax",
-    "jax": "jax",
-    "jnp": "jax.numpy",
-    "jax_utils": "flax.jax_utils",
-}
-"""What modules are called by, and which they are."""
-
 LAZY = "__getattr__"
 
 MANY = 50

@@ -101,8 +101,8 @@ def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
 def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     """The refusal of what would give a file that is not valid Python, or a broken notebook."""
     # %timeit optimizer.apply_gradient(grads)
-    line = use.unit.code.split("\n")[use.node.lineno - 1]
-    if use.unit.places and is_behind_magic(line):
+    lines = use.unit.code.split("\n") if use.unit.places else []
+    if lines and is_behind_magic(lines[use.node.lineno - 1]):
         return reasons.statement_form(
             "This is the argument of a magic.",
             "Put it on a line of its own, below `%%time`.",
