@@ -101,6 +101,9 @@ With different values, exchanged names show.
 WORDS = ("bias", "kernel", "scale", "embedding")
 """The last parts of the paths of the probe's leaves."""
 
+LENGTH = 8
+"""About the length of what a program takes the length of."""
+
 TRAVERSALS = ("ModelParamTraversal",)
 
 
@@ -255,6 +258,12 @@ class _Replacer(Exchange):
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, ast.expr) or ast.unparse(node) in self.parts:
             return super().visit(node)
+        match node:
+            # 0.4 / len(batches), of a name that is no number
+            case ast.Call(func=ast.Name(id="len"), args=[inner]) if starts_outside(
+                inner, self.sampler.free
+            ):
+                return self.sampler.number(node, LENGTH)
         # A name, attribute, item or call that starts at a name of the program.
         if starts_outside(node, self.sampler.free):
             return self.sampler.number(node, self.value)

@@ -36,6 +36,12 @@ REPLACED = {
         "optim.Adam(_0 * _1 / 8)",
         "optax.adam(_0 * _1 / 8)",
     ),
+    "the length of a name": (
+        "optim.Adam(0.4 / len(x))",
+        "optax.adam(0.4 / len(x))",
+        "optim.Adam(0.4 / _0)",
+        "optax.adam(0.4 / _0)",
+    ),
     "the same text on both sides, under other keywords": (
         "optim.Adam(lr, beta1=b, beta2=c)",
         "optax.adam(lr, b2=c, b1=b)",
