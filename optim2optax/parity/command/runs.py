@@ -200,7 +200,7 @@ def _checked(found: Recording, side: Side) -> Recording:
         raise CommandError(
             f"the {side.name} side took no step of an optimizer: {reason}"
         )
-    if all(update.observed for update in found.updates):
+    if not found.of_optimizers:
         raise CommandError(f"the {side.name} side took no step of an optimizer")
     return found
 

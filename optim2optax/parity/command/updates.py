@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -52,12 +52,14 @@ class Update:
         return tuple(sorted(leaves))
 
 
-def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
+ByKind: TypeAlias = Mapping[Kind, list[Update]]
+
+
+def by_kind(updates: Iterable[Update]) -> ByKind:
     """The updates of each kind, in order."""
     kinds: dict[Kind, list[Update]] = {}
     for update in updates:
-        of_kind = kinds.setdefault(update.kind, [])
-        of_kind.append(update)
+        kinds.setdefault(update.kind, []).append(update)
     return kinds
 
 
@@ -72,19 +74,31 @@ class Recording:
     lines that the command wrote.
     """
 
-    updates: list[Update] = field(default_factory=list)
+    updates: ByKind = field(default_factory=dict)
     legacy: bool = False
     foreign: set[str] = field(default_factory=set)
     processes: int = 0
-    replays: list[Update] = field(default_factory=list)
+    replays: ByKind = field(default_factory=dict)
     not_replayed: dict[Kind, str] = field(default_factory=dict)
     corresponding: dict[Kind, list[Correspondence]] = field(default_factory=dict)
     left: LeftBehind = field(default_factory=dict)
+
+    @property
+    def of_optimizers(self) -> ByKind:
+        """The updates of each optimizer, without what the program hands over itself."""
+        # observe("accuracy", accuracy)
+        return {
+            kind: updates
+            for kind, updates in self.updates.items()
+            if not updates[0].observed
+        }
 
 
 def recording_of(folder: Path) -> Recording:
     """Read all that the processes of a side wrote into a folder."""
     found = Recording()
+    updates: list[Update] = []
+    replays: list[Update] = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         found.processes += 1
         for facts, arrays in read(path):
@@ -95,23 +109,16 @@ def recording_of(folder: Path) -> Recording:
                 case {"foreign": files}:
                     found.foreign.update(files)
                 case {"step": _}:
-                    found.updates.append(_update(facts, arrays))
+                    updates.append(_update(facts, arrays))
                 case {"replayed": step}:
-                    found.replays.append(Update(step, {}, arrays["after"]))
+                    replays.append(Update(step, {}, arrays["after"]))
                 case {"not_replayed": reason}:
                     found.not_replayed[kind_from(facts)] = reason
                 case {"corresponding": places}:
                     # JSON has lists in the place of tuples.
                     tuples = [(new, old, sign) for new, old, sign in places]
                     found.corresponding[kind_from(facts)] = tuples
-    return found
-
-
-def of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
-    """The updates of each optimizer, without what the program hands over itself."""
-    kinds = by_kind(side.updates)
-    # observe("accuracy", accuracy)
-    return {kind: updates for kind, updates in kinds.items() if not updates[0].observed}
+    return replace(found, updates=by_kind(updates), replays=by_kind(replays))
 
 
 def _update(

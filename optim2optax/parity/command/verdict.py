@@ -9,15 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from optim2optax.parity.command.beside_parameters import (
-    shown_kind,
-    why_not_replayed,
-    with_open_loop,
-    with_states,
-)
 from optim2optax.parity.command.compare import (
     DifferentParametersError,
     compare_replays,
+    compare_states,
     compare_updates,
 )
 from optim2optax.parity.command.left_behind import compare_left_behind, with_left_behind
@@ -28,14 +23,18 @@ from optim2optax.parity.command.runs import (
     RunOptions,
     Runs,
 )
-from optim2optax.parity.command.updates import by_kind, of_optimizers
+from optim2optax.parity.command.updates import Kind, Recording, Update
 from optim2optax.parity.judging.comparison import (
     CLOSED_LOOP_GATE,
+    OPEN_LOOP,
     Comparison,
     Verdict,
+    figures,
+    merged,
     severity,
 )
 from optim2optax.parity.judging.noise import settled
+from optim2optax.parity.recording.any_optimizer import is_small
 
 
 def compare_command(
@@ -100,6 +99,80 @@ def _compared(runs: Runs) -> Comparison:
     return with_open_loop(closed, runs)
 
 
+def with_states(found: Comparison, runs: Runs) -> Comparison:
+    """The comparison, with that of the optimizers' states, such as their momentum."""
+    for kind, updates in runs.old.of_optimizers.items():
+        if found.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
+            return found
+        found = merged(found, _states_compared(kind, updates, runs))
+    return found
+
+
+def _states_compared(
+    kind: Kind, old: Sequence[Update], runs: Runs
+) -> Comparison | None:
+    """The comparison of the states of one optimizer; None if no places are known to correspond."""
+    places = runs.new.corresponding.get(kind, ())
+    new = runs.new.updates[kind]
+
+    def compare(gate: float | None = None) -> Comparison | None:
+        return compare_states(old, new, places, gate)
+
+    def noise() -> Comparison | None:
+        if runs.again is None:
+            return None
+        rounded = runs.again.updates.get(kind, [])
+        # Both are runs of the old side: each place corresponds to itself.
+        themselves = [(source, source, 1) for _, source, _ in places]
+        return compare_states(old, rounded, themselves)
+
+    found = compare()
+    if found is None:
+        return None
+    return settled(found, lambda gate: compare(gate) or found, noise)
+
+
+def with_open_loop(found: Comparison, runs: Runs) -> Comparison:
+    """The comparison, with that of the new transformations alone, on the old side's gradients."""
+    opened: list[Comparison] = []
+    without: list[str] = []
+    for kind, updates in runs.old.of_optimizers.items():
+        if kind in runs.new.replays:
+            opened.append(compare_replays(updates, runs.new.replays[kind]))
+            continue
+        reason = why_not_replayed(kind, updates, runs.new)
+        optimizer = shown_kind(kind)
+        without.append(f"In open loop, {optimizer} cannot be compared: {reason}.")
+    # The worst of several optimizers speaks for all.
+    worst = max(opened, key=lambda comparison: comparison.error, default=None)
+    if worst is None:
+        return replace(found, remarks=(*found.remarks, *without))
+    # Rounding may hide in the closed loop what the open loop shows.
+    if worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
+        return replace(worst, remarks=(OPEN_LOOP,))
+    measured = f"In open loop: {figures(worst)}."
+    return replace(found, remarks=(*found.remarks, measured, *without))
+
+
+def why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
+    """Why the new side has no replays of an optimizer of the old one."""
+    if not is_small(kind):
+        return "its gradients are too large to be kept"
+    # params = optax.apply_updates(params, updates)
+    by_hand = any(update.step is None for update in old)
+    if by_hand:
+        return "the old side applies its updates by hand"
+    return new.not_replayed.get(kind, "the new side applies its updates by hand")
+
+
+def shown_kind(kind: Kind) -> str:
+    """An optimizer as people read it: by the first of its leaves."""
+    leaf, _ = kind[0]
+    others = len(kind) - 1
+    text = f"the optimizer of {leaf}"
+    return f"{text} and {others} more" if others else text
+
+
 def _with_left_behind(found: Comparison, runs: Runs) -> Comparison:
     """The comparison, with that of files and lines, which needs a further run of the old side."""
     # A difference of updates explains any difference of files.
@@ -131,7 +204,7 @@ IN_FLOAT32 = (
 def keeps_float32(runs: Runs) -> bool:
     """Whether either side has parameters in float32, though float64 is the default."""
     for side in (runs.old, runs.new):
-        for updates in of_optimizers(side).values():
+        for updates in side.of_optimizers.values():
             if any(values.dtype == np.float32 for values in updates[0].after.values()):
                 return True
     return False
@@ -149,10 +222,9 @@ def compared_in_float32(runs: Runs) -> Comparison | None:
         return None
     if closed.verdict is Verdict.DIFFERENT:
         return replace(closed, remarks=(IN_FLOAT32, *closed.remarks))
-    shadows = by_kind(runs.old.replays)
-    replays = by_kind(runs.new.replays)
+    shadows, replays = runs.old.replays, runs.new.replays
     judged = []
-    for kind, updates in of_optimizers(runs.old).items():
+    for kind, updates in runs.old.of_optimizers.items():
         if kind not in shadows or kind not in replays:
             reason = why_not_replayed(kind, updates, runs.new)
             why = f"Of {shown_kind(kind)} that cannot be done: {reason}."

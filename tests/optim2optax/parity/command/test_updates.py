@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from optim2optax.parity.command.compare import DifferentParametersError, compare_updates
-from optim2optax.parity.command.updates import Update
-from optim2optax.parity.judging.comparison import Verdict
+from optim2optax.parity.command.updates import Update, by_kind
+from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.recording.sketch import Part
 
 START = np.zeros(3)
+
+
+def compared(old: Sequence[Update], new: Sequence[Update]) -> Comparison:
+    return compare_updates(by_kind(old), by_kind(new))
 
 
 def update(
@@ -64,32 +68,32 @@ SAME = {
 
 @pytest.mark.parametrize(("old", "new"), SAME.values(), ids=SAME)
 def test_the_same(old: list[Update], new: list[Update]) -> None:
-    assert compare_updates(old, new).verdict is Verdict.IDENTICAL
+    assert compared(old, new).verdict is Verdict.IDENTICAL
 
 
 def test_a_member_that_differs() -> None:
-    found = compare_updates(run([1.0, 2.0, 3.0]), run([3.001, 1.0, 2.0]))
+    found = compared(run([1.0, 2.0, 3.0]), run([3.001, 1.0, 2.0]))
     assert found.verdict is Verdict.DIFFERENT
 
 
 def test_other_parameters() -> None:
     message = r"only the old side steps w of shape \(3,\); only the new side steps v of shape \(3,\)"
     with pytest.raises(DifferentParametersError, match=message):
-        compare_updates([update(0, 1.0, 0)], [update(0, 1.0, 0, "v")])
+        compared([update(0, 1.0, 0)], [update(0, 1.0, 0, "v")])
 
 
 def test_too_few_steps_of_one_model_prove_nothing_of_it() -> None:
     few = [update(step, 1.0, step, "head") for step in range(3)]
-    found = compare_updates([*run([1.0]), *few], [*run([1.0]), *few])
+    found = compared([*run([1.0]), *few], [*run([1.0]), *few])
     assert found.verdict is Verdict.IDENTICAL
     assert found.remarks[0].startswith("Of head: Only 3 steps were taken")
-    assert compare_updates(few, few).verdict is Verdict.NOTHING_PROVEN
+    assert compared(few, few).verdict is Verdict.NOTHING_PROVEN
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_step_that_one_side_takes_alone(known: bool) -> None:
     for old, new, missing in ((12, 10, "after"), (10, 12, "before")):
-        found = compare_updates(run([1.0], known)[:old], run([1.0], known)[:new])
+        found = compared(run([1.0], known)[:old], run([1.0], known)[:new])
         first = found.first_difference
         assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 10)
         assert first is not None
@@ -101,7 +105,7 @@ def test_a_step_that_one_side_takes_alone(known: bool) -> None:
 
 
 def test_a_difference_ahead_of_a_step_that_one_side_takes_alone() -> None:
-    found = compare_updates(run([1.0]), [*run([1.0])[:1], *run([1.5])[1:4]])
+    found = compared(run([1.0]), [*run([1.0])[:1], *run([1.5])[1:4]])
     assert found.first_difference is not None
     assert found.first_difference.step == 1
 
@@ -115,11 +119,11 @@ def test_what_a_program_hands_over() -> None:
         ]
 
     same = [*run([1.0]), *observed([0.5, 0.75])]
-    assert compare_updates(same, same).verdict is Verdict.IDENTICAL
-    found = compare_updates(same, [*run([1.0]), *observed([0.5, 0.76])])
+    assert compared(same, same).verdict is Verdict.IDENTICAL
+    found = compared(same, [*run([1.0]), *observed([0.5, 0.76])])
     assert found.verdict is Verdict.DIFFERENT
     assert str(found.first_difference).startswith(
         "step 1, accuracy: 0.75 before, 0.76 after"
     )
     with pytest.raises(DifferentParametersError, match="observed accuracy"):
-        compare_updates(same, run([1.0]))
+        compared(same, run([1.0]))

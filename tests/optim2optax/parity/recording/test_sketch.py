@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from optim2optax.parity.command.compare import compare_updates
-from optim2optax.parity.command.updates import Update
+from optim2optax.parity.command.updates import ByKind, Update, by_kind
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.recording.methods import UNKNOWN
 from optim2optax.parity.recording.recorder import Recorder
@@ -27,7 +27,7 @@ SHAPE = (500, 400)
 Change = Callable[[int, jax.Array], jax.Array]
 
 
-def updates(change: Change = lambda _, kernel: kernel) -> list[Update]:
+def updates(change: Change = lambda _, kernel: kernel) -> ByKind:
     """Steps of a kernel and of a bias that is large as well, in float64; the kernel is changed after its step."""
     rng = np.random.default_rng(0)
     found = []
@@ -46,7 +46,7 @@ def updates(change: Change = lambda _, kernel: kernel) -> list[Update]:
                 for side in (before, after)
             )
             found.append(Update(step, old, new))
-    return found
+    return by_kind(found)
 
 
 SAME = updates()
