@@ -71,7 +71,11 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "clip threshold": [
         ("language", "optax.clip(0.1)", "optax.clip(0.1001)"),
-        ("ppo", "optax.clip_by_global_norm(0.05)", "optax.clip(0.05)"),
+        (
+            "ppo",
+            "g / jnp.maximum(1.0, norm / 0.05)",
+            "jnp.clip(g, -0.05, 0.05)",
+        ),
         (
             "convnet",
             "optax.clip_by_global_norm(0.5)",
@@ -81,8 +85,8 @@ FAULTS: dict[str, list[Planted]] = {
     "schedule off by one": [
         (
             "regression",
-            "learning_rate=schedule,",
-            "learning_rate=lambda step: schedule(step + 1),",
+            "(others, optax.adam(learning_rate=schedule,",
+            "(others, optax.adam(learning_rate=lambda step: schedule(step + 1),",
         ),
         (
             "language",
@@ -148,8 +152,8 @@ FAULTS: dict[str, list[Planted]] = {
         ("scanning", "optimizer.step < 24", "optimizer.step < 23"),
         (
             "q_learning",
-            "observe('steps', state.optimizer.step)",
-            "observe('steps', state.optimizer.step + 1)",
+            "jnp.asarray(state.optimizer.step, jnp.int32)",
+            "jnp.asarray(state.optimizer.step + 1, jnp.int32)",
         ),
     ],
     "number of steps": [

@@ -156,8 +156,8 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         (
             "bare_definition",
-            "optimizer.replace(step=0, opt_state=optimizer.tx.init(optimizer.params))",
-            "optimizer.replace(step=0)",
+            "optimizer.replace(opt_state=optimizer.tx.init_state(optimizer.params))",
+            "optimizer.replace(opt_state=optimizer.opt_state.replace(step=0))",
         ),
         (
             "moment_surgery",
@@ -173,8 +173,8 @@ FAULTS: dict[str, list[Planted]] = {
     "state not carried": [
         (
             "bare_definition",
-            "updates, self.opt_state = self.optimizer_def",
-            "updates, _ = self.optimizer_def",
+            "self.params, self.opt_state = self.optimizer_def",
+            "self.params, _ = self.optimizer_def",
         ),
         (
             "state_around_optimizer",
@@ -183,7 +183,7 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         (
             "moment_surgery",
-            "return with_momentum_state(child.replace(params=parent.params), state=state)",
+            "return child.replace(params=parent.params, opt_state=state)",
             "return child.replace(params=parent.params)",
         ),
         (
