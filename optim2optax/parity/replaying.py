@@ -76,24 +76,17 @@ def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
         for path, leaf in leaves(content)
     }
     blank = jax.tree_util.tree_map(lambda leaf: np.zeros(np.shape(leaf)), new)
+    transformation = getattr(new, "tx", None)
     try:
-        carrying = Carrying(
-            put(shapes, content), parts_of(blank), getattr(new, "tx", None)
-        )
+        carrying = Carrying(put(shapes, content), parts_of(blank), transformation)
         carrying.carried()
     except Exception:  # noqa: BLE001 - a user's transformation may refuse the probe for its sign
         return []
-    compared = _compared_fields(new)
-    return [found for found in carrying.correspondence() if found[0][0] in compared]
-
-
-def _compared_fields(new: PyTree) -> tuple[str, ...]:
-    """The fields of a new optimizer whose leaves are compared."""
-    transformation = getattr(new, "tx", None)
+    compared = {"opt_state"}
     # A definition that keeps its interface counts in its state, which the program may replace.
-    if hasattr(transformation, "update_hyper_params"):
-        return ("opt_state",)
-    return ("opt_state", "step")
+    if not hasattr(transformation, "update_hyper_params"):
+        compared.add("step")
+    return [found for found in carrying.correspondence() if found[0][0] in compared]
 
 
 def with_rate(state: Any, rate: Any) -> Any:

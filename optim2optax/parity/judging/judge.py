@@ -233,9 +233,9 @@ def error_over(
 
 
 def first_far_apart(
-    start: LeafTrajectories,
     before: LeafTrajectories,
     after: LeafTrajectories,
+    start: LeafTrajectories,
     gate: float = np.inf,
 ) -> Difference | None:
     """The first value that is finite on one side alone, or beyond a gate, if there is one.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
-from optim2optax.parity.judging.movement import leaves_by_path
+from optim2optax.parity.judging.movement import PyTree, leaves_by_path
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.sampling import constructor
 from optim2optax.parity.optimizer.texts import TRAVERSAL, syntax_trees
@@ -104,8 +104,8 @@ PATH = re.compile(r"/?\w+(/\w+)*/?")
 """Texts that may be a part of a leaf's path."""
 
 
-def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
-    """The arguments of `probe_params` for the parameters with which an optimizer is probed.
+def probe_for(emitted: EmittedOptimizer, seed: int) -> PyTree:
+    """The parameters with which an optimizer is probed.
 
     There are leaves at the paths that traversals name, and none that the old optimizer could not
     take.
@@ -117,13 +117,9 @@ def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
         leaves = (*usual, *further)
         if not any(_is_around(path, leaf) or _is_around(leaf, path) for leaf in leaves):
             further.append(path)
-    arguments: dict[str, Any] = {"seed": seed}
-    if further:
-        arguments["further"] = tuple(further)
     made = legacy_within(emitted.legacy_expression)
-    if not all(legacy.takes_scalars for legacy in made):
-        arguments["scalars"] = False
-    return arguments
+    scalars = all(legacy.takes_scalars for legacy in made)
+    return probe_params(seed, further, scalars)
 
 
 def _is_around(outer: str, inner: str) -> bool:

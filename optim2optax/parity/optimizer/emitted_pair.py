@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.judging.comparison import Comparison, Verdict, severity
-from optim2optax.parity.judging.movement import leaves_by_path as by_path
+from optim2optax.parity.judging.movement import LeafTrajectories
 from optim2optax.parity.optimizer.coverage import (
     horizon,
     probe_for,
@@ -27,7 +27,6 @@ from optim2optax.parity.optimizer.coverage import (
 )
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
 from optim2optax.parity.optimizer.mistakes import mistakes
-from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.same_function import Pair, compare_probed
 from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart
 from optim2optax.parity.optimizer.variants import variants
@@ -70,7 +69,7 @@ def _compared(
     """Compare one variant; the same texts are compared once."""
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
-    params = _of_one_group(probe_params(**probe_for(emitted, seed)), old)
+    params = _of_one_group(probe_for(emitted, seed), old)
     comparison = compare_probed(
         old,
         new,
@@ -123,24 +122,20 @@ def with_link(
     if first is None or first.link is not None:
         return comparison
     old, new = evaluate(emitted)
-    pair = Pair(old, new)
     random = np.random.default_rng(seed)
     # Few and small leaves suffice to see a link.
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
     rates = np.full(STEPS, 0.02) if sets_rate(emitted) else None
 
-    def gradients_at(scale: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def movements(pair: Pair, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
         def gradients_of(leaf: NDArray[Any]) -> NDArray[Any]:
             # They keep the sign of the leaf, so that moments do not cancel.
             magnitudes = 0.5 + random.random((STEPS, *leaf.shape))
             signed: NDArray[Any] = scale * magnitudes * np.sign(leaf)
             return signed
 
-        return gradients_of
-
-    def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
-        gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-        start, before, after = pair.replay(params, gradients, rates)
+        gradients = jax.tree_util.tree_map(gradients_of, params)
+        before, after, start = pair.replay(params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
     def agrees(wrong: EmittedOptimizer) -> bool:
@@ -150,17 +145,13 @@ def with_link(
         except UnevaluableError:
             return False
         both = Pair(new, other)
-        for scale in (USUAL, TINY):
-            gradients = jax.tree_util.tree_map(gradients_at(scale), params)
-            start, after, found = both.replay(params, gradients, rates)
-            if not _agree(_movement(start, after), _movement(start, found)):
-                return False
-        return True
+        return all(_agree(*movements(both, scale)) for scale in (USUAL, TINY))
 
-    link = _link(movements)
+    of_sides = partial(movements, Pair(old, new))
+    link = _link(of_sides)
     cause = next((words for words, one in mistakes(emitted) if agrees(one)), None)
     if cause is None and link == "rate":
-        cause = f"each update is {_ratio(*movements(USUAL)):.4g} times as large"
+        cause = f"each update is {_ratio(*of_sides(USUAL)):.4g} times as large"
     named = replace(first, link=link, cause=cause)
     return replace(comparison, first_difference=named)
 
@@ -202,14 +193,10 @@ def _ratio(old: NDArray[Any], new: NDArray[Any]) -> float:
     return float(np.median(new[moved] / old[moved]))
 
 
-def _movement(start: Any, steps: Any) -> NDArray[Any]:
+def _movement(start: LeafTrajectories, steps: LeafTrajectories) -> NDArray[Any]:
     """How far each element got from its start, by step, over all leaves."""
-    begin = by_path(start)
-    rows: list[NDArray[Any]] = []
-    for leaf, values in by_path(steps).items():
-        movement = values - begin[leaf]
-        rows.append(movement.reshape(len(values), -1))
-    return np.concatenate(rows, axis=1)
+    moved = [values - start[leaf] for leaf, values in steps.items()]
+    return np.concatenate([rows.reshape(len(rows), -1) for rows in moved], axis=1)
 
 
 def _agree(old: NDArray[Any], new: NDArray[Any]) -> bool:

@@ -14,10 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optim2optax.parity.judging.comparison import Comparison, Difference, Verdict
+from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import first_far_apart, judge
-from optim2optax.parity.judging.movement import PyTree, leaves_by_path
+from optim2optax.parity.judging.movement import (
+    LeafTrajectories,
+    PyTree,
+    leaves_by_path,
+)
 from optim2optax.parity.optimizer.probe import (
     extreme_gradients,
     few_params,
@@ -94,17 +98,12 @@ def _compare(
     # Weight decay may move a leaf without gradients, and nothing else does.
     idle = [leaf for leaf, values in by_path.items() if not np.any(values)]
     evidence = Evidence(idle=idle)
-
-    def compare(wide: bool) -> tuple[Comparison, Difference | None]:
-        trees = pair.replay(params, gradients, rates, wide)
-        start, before, after = map(leaves_by_path, trees)
-        judged = judge(before, after, start, evidence=evidence)
-        return judged, first_far_apart(start, before, after)
-
-    exact, _ = compare(wide=True)
+    exact = judge(*pair.replay(params, gradients, rates), evidence=evidence)
     if exact.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
         return exact
-    narrow, apart = compare(wide=False)
+    replay = pair.replay(params, gradients, rates, wide=False)
+    narrow = judge(*replay, evidence=evidence)
+    apart = first_far_apart(*replay)
     measured = replace(exact, drift=narrow.error, drift_by_step=narrow.error_by_step)
     if apart is not None:
         return replace(
@@ -127,19 +126,8 @@ def compare_probed(
 ) -> Comparison:
     """Compare as `compare_transformations` does, and in further replays.
 
-    These have extreme gradients, more steps, and leaves of other sizes.
-
-    Args:
-        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
-        new: what is to replace it, likewise.
-        steps: of the main replay.
-        seed: of parameters and gradients.
-        params: what to probe with instead of `probe_params`.
-        overrides: the learning rate at each step.
-        horizon: the steps of a further replay, of few parameters; it takes place if they are more
-            than `steps`.
-        sizes: numbers at which the optimizer does otherwise by the size of a leaf: further leaves
-            are as large, larger and smaller.
+    These have extreme gradients; `horizon` steps of few parameters, if they are more than `steps`;
+    and leaves around the `sizes` at which the optimizer does otherwise.
 
     Returns:
         The comparison of the main replay, or of the first further one in which the two differ.
@@ -157,18 +145,14 @@ def compare_probed(
         further.append((params_around(sizes, seed), FEW_STEPS))
     for few, number in further:
         gradients = recorded_gradients(few, number, seed)
-        trees = pair.replay(few, gradients, _rates(overrides, number))
-        start, before, after = map(leaves_by_path, trees)
-        other = judge(before, after, start)
+        other = judge(*pair.replay(few, gradients, _rates(overrides, number)))
         if other.verdict is Verdict.DIFFERENT:
             return other
     gradients = extreme_gradients(params, steps, seed)
     for wide in (True, False):
-        trees = pair.replay(params, gradients, _rates(overrides, steps), wide)
-        start, before, after = map(leaves_by_path, trees)
+        replay = pair.replay(params, gradients, _rates(overrides, steps), wide)
         # In float32, only what overflows on one side alone counts.
-        gate = LIKELY if wide else np.inf
-        apart = first_far_apart(start, before, after, gate)
+        apart = first_far_apart(*replay, gate=LIKELY if wide else np.inf)
         if apart is not None:
             apart = replace(apart, ulp=None, link=EXTREME)
             return replace(found, verdict=Verdict.DIFFERENT, first_difference=apart)
@@ -201,17 +185,12 @@ class Pair:
 
     def replay(
         self, params: PyTree, gradients: PyTree, rates: Any = None, wide: bool = True
-    ) -> tuple[PyTree, PyTree, PyTree]:
-        """Let both sides take steps.
+    ) -> tuple[LeafTrajectories, LeafTrajectories, LeafTrajectories]:
+        """Let both sides take steps, in float64 or else in float32.
 
-        Args:
-            params: what both start from.
-            gradients: a tree like `params`, whose leaves have a leading axis of steps.
-            rates: the learning rate of each step, or None.
-            wide: compute in float64; else in float32.
-
-        Returns:
-            The start, and the parameters of either side, stacked over steps.
+        The leaves of `gradients` have a leading axis of steps, and `rates` are None if none are
+        given. The result are the parameters of the old side and of the new, stacked over steps,
+        and what both start from.
         """
 
         def starting(leaf: Any) -> jax.Array:
@@ -230,7 +209,7 @@ class Pair:
                 lowered = jax.jit(self._both).lower(start, inputs, rates)
                 self._compiled[key] = _compiled(lowered)
             before, after = jax.device_get(self._compiled[key](start, inputs, rates))
-            return start, before, after
+            return leaves_by_path(before), leaves_by_path(after), leaves_by_path(start)
 
     def _both(self, *arguments: Any) -> tuple[PyTree, PyTree]:
         # Both are compiled as one function, which takes a fifth less time than two.

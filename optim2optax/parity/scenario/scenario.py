@@ -54,15 +54,15 @@ def run_both_loops(
         ValueError: if the two sides yield different numbers of values, or values that do not
             correspond.
     """
-    sides = Tape(), Tape()
+    old, new = Tape(), Tape()
     try:
-        return _run_both_loops(scenario, before, after, *sides)
+        return _run_both_loops(scenario, before, after, old, new)
     except Exception:
         # A program that was given float64 in the place of float32 may fail for that alone.
-        if not any(side.widened for side in sides):
+        if not (old.widened or new.widened):
             raise
-    sides = Tape(wide=False), Tape(wide=False)
-    return _run_both_loops(scenario, before, after, *sides)
+    narrow = Tape(wide=False), Tape(wide=False)
+    return _run_both_loops(scenario, before, after, *narrow)
 
 
 def _run_both_loops(

@@ -20,7 +20,7 @@ from optim2optax.parity.judging.comparison import (
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import judge_states
 from optim2optax.parity.judging.movement import PyTree, name_of
-from optim2optax.parity.recording.any_optimizer import state_leaves
+from optim2optax.parity.recording.any_optimizer import params, state_leaves
 from optim2optax.parity.replaying import correspondence, state_dict
 
 
@@ -34,14 +34,10 @@ def parameters(tree: PyTree) -> PyTree:
 
 
 def _parameters(node: Any) -> PyTree:
-    if _is_legacy_optimizer(node):
-        return node.target
-    if _is_train_state(node):
-        return node.params
     # yield params, opt_state
     if _is_pair(node):
         return node[0]
-    return node
+    return params(node) if holds_parameters(node) else node
 
 
 def holds_parameters(node: Any) -> bool:

@@ -66,10 +66,7 @@ def run(
         baselines: dict[str, Baseline] = {}
         for task, case in zip(chosen, share(Task.run, chosen, jobs), strict=True):
             cases.append(case)
-            if sys.stderr.isatty():
-                click.echo(
-                    f"Comparing {len(cases)}/{len(chosen)}\r", nl=False, err=True
-                )
+            _show(f"Comparing {len(cases)}/{len(chosen)}")
             is_kept = "save" in files and case.comparison is not None
             if is_kept and isinstance(task, ScenarioTask):
                 # The comparison does not have the values.

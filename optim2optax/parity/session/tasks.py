@@ -146,7 +146,8 @@ def tasks(project: Project, selects: Selects) -> Iterator[Task]:
         shown = project.shown(path)
         for one in optimizers:
             place = f"{shown}:{one.line}"
-            chosen = ("-k", f"{' and '.join(_words(place))} and {one.name}", shown)
+            words = " and ".join([*WORD.findall(place), one.name])
+            chosen = ("-k", words, shown)
             name = f"{place} {one.name}"
             if selects(f"{name} optimizer"):
                 yield OptimizerTask(name, path, chosen, asked, one)
@@ -168,30 +169,21 @@ def selecting(expression: str | None) -> Selects:
     if not expression:
         return lambda _: True
 
-    def selects(text: str) -> bool:
-        def is_in(word: re.Match[str]) -> str:
-            is_operator = word[0] in OPERATORS
-            return word[0] if is_operator else str(word[0].lower() in text.lower())
+    def test(word: re.Match[str]) -> str:
+        is_operator = word[0] in ("and", "or", "not")
+        return word[0] if is_operator else f"{word[0].lower()!r} in text"
 
-        # Only True, False, operators and parentheses are left.
-        return bool(eval(WORD.sub(is_in, expression)))
-
-    def is_any(word: re.Match[str]) -> str:
-        return word[0] if word[0] in OPERATORS else "True"
-
-    pattern = ast.parse(WORD.sub(is_any, expression), mode="eval")
+    # Only texts, operators and parentheses are left.
+    pattern = WORD.sub(test, expression)
     # Adam (Momentum)
-    if any(isinstance(node, ast.Call) for node in ast.walk(pattern)):
+    if any(
+        isinstance(node, ast.Call) for node in ast.walk(ast.parse(pattern, mode="eval"))
+    ):
         raise SyntaxError("invalid syntax")
-    return selects
+    return lambda text: bool(eval(pattern, {"text": text.lower()}))
 
 
 WORD = re.compile(r"[^\s()]+")
-OPERATORS = ("and", "or", "not")
-
-
-def _words(text: str) -> list[str]:
-    return WORD.findall(text)
 
 
 def is_scenario(path: Path) -> bool:
