@@ -156,12 +156,7 @@ STEPS, SEED = 120, 0
 
 
 def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[Case]:
-    """A comparison of the old and the new form of each optimizer.
-
-    Args:
-        optimizers: what `rewrite` emits. Each process compares the same two expressions once.
-        jobs: the number of processes.
-    """
+    """A comparison of the old and the new form of each optimizer that `rewrite` emits."""
     # One comparison is not worth the start of a process.
     return [*share(_case, optimizers, jobs if len(optimizers) > 1 else 1)]
 

@@ -166,11 +166,7 @@ COUNTED = ("NaN", "inf", "-inf")
 
 def rounding_alone(updates: Iterable[Update]) -> dict[str, bool]:
     """Of each leaf whose gradients are known, whether these are rounding alone."""
-    sizes: dict[str, float] = {}
-    for update in updates:
-        for leaf, size in update.sizes.items():
-            sizes[leaf] = max(size, sizes.get(leaf, 0.0))
-    return gradients_of_rounding(sizes)
+    return gradients_of_rounding(update.sizes for update in updates)
 
 
 def judged_by_parts(

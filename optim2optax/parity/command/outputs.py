@@ -40,14 +40,9 @@ def left_behind(
     files: Sequence[str] = (),
     lines: Sequence[str] = (),
 ) -> LeftBehind:
-    """What a run left behind.
+    """What a run left behind: files by patterns, and lines of its output by regular expressions.
 
-    Args:
-        folder: where the command ran.
-        output: what it wrote to standard output.
-        since: when it began, in nanoseconds; files that are older are not its own.
-        files: patterns of their paths.
-        lines: regular expressions of lines of standard output.
+    Files in its folder that are older than `since`, in nanoseconds, are not its own.
 
     Raises:
         LookupError: if a pattern has no file, or an expression no line; the message says which.

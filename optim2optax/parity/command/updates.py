@@ -203,16 +203,11 @@ def _rounded(parts: Parts) -> list[float]:
     """The first values of each part, where different members of an ensemble differ."""
     values: list[float] = []
     for _, part in sorted(parts.items()):
-        first = part.astype(np.float64).flat[:FIRST]
-        values += [_shortened(float(value)) for value in first]
+        for value in part.astype(np.float64).flat[:FIRST]:
+            shortened = float(f"{value:.{DIGITS}g}")
+            # NaN has no order.
+            values.append(shortened if math.isfinite(value) else math.inf)
     return values
-
-
-def _shortened(value: float) -> float:
-    """A number to DIGITS digits; NaN, which has no order, is infinity."""
-    if not math.isfinite(value):
-        return math.inf
-    return float(f"{value:.{DIGITS}g}")
 
 
 def exact_parts(parts: Parts) -> Parts:

@@ -42,13 +42,8 @@ def compare_command(
 ) -> Comparison:
     """Run a command on both sides, and judge whether they applied the same updates.
 
-    Each side runs in a working copy of its own.
-
-    Args:
-        command: a training command, as it is given in `folder`.
-        before: the old tree: a folder, or a revision of the git repository around `folder`.
-        folder: where the command is given; the tree around it, as it is now, is the new one.
-        options: how the sides run, and what is compared beside their updates.
+    `before` is the old tree: a folder, or a revision of the git repository around `folder`, where
+    the command is given. The tree around that, as it is now, is the new one.
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or if

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 def record(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     """Record the steps of this process from now on, and compute in float64 if the side says so.
 
-    Args:
-        side: the facts of the side, as `Side` writes them.
-        foreign: gives the modules that were loaded from the user's own tree.
+    `foreign` gives the modules that were loaded from the user's own tree.
     """
     draw_as_today()
     if side["wide"]:

@@ -45,12 +45,8 @@ OTHER_GRADIENTS = (
 def replay(folder: Path, recorder: Recorder) -> None:
     """Replay the steps that the old side recorded in a folder, and write the results.
 
-    Where there can be none, write the reason.
-
-    Args:
-        folder: of the old side's records.
-        recorder: the recorder of this process. Where both sides ran in float32, recorded values
-            are widened.
+    Where there can be none, write the reason. Where both sides ran in float32, recorded values are
+    widened.
     """
     widened = not recorder.wide
     lost, found = read_inputs(folder)

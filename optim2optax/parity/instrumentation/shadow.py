@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 def shadow(folder: Path, recorder: Recorder) -> None:
     """Take each recorded step of this process's legacy optimizers once more, and write the results.
 
-    Args:
-        folder: of the records of this side.
-        recorder: the recorder of this process. JAX has to compute in float64 by now.
+    The records of this side are in `folder`. JAX has to compute in float64 by now.
     """
     lost, found = read_inputs(folder)
     for kind, optimizers in recorder.met.items():

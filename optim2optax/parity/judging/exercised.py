@@ -23,13 +23,10 @@ NAMED = 3
 class Evidence:
     """Facts of a run beside the values that are compared.
 
-    Args:
-        taken: how many steps the optimizers took; None stands for as many as there are values.
-        moved: whether any step moved any parameter; None leaves that to the values.
-        idle: leaves that should never move, and need no remark.
-        rounding: for each parameter whose gradients are known, by its path, whether these are
-            rounding alone.
-        remarks: what else was not exercised, a sentence each.
+    `taken` is how many steps the optimizers took (None: as many as there are values), `moved`
+    whether any of them moved a parameter (None: the values tell). `idle` leaves should never move,
+    and need no remark. `rounding` says of each parameter whose gradients are known whether these
+    are rounding alone. `remarks` are on what else was not exercised.
     """
 
     taken: int | None = None

@@ -54,28 +54,9 @@ def compare_trajectories(
     evidence: Evidence = UNKNOWN,
     gate: float | None = None,
 ) -> Comparison:
-    """Judge two runs by their values after each step, such as their parameters.
+    """Judge two runs, as `judge` does, by a tree of arrays for each step of the old and the new.
 
-    Leaves correspond by path, so a `dict` may stand against a `FrozenDict`. An error counts in
-    relation to how far its leaf moves in the whole run on the old side. NaN at the same place on
-    both sides is equal.
-
-    Args:
-        before: one tree of arrays per step, of the old side.
-        after: the same of the new side.
-        start: the values of `before` ahead of its first step; None takes the first element.
-        closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies
-            instead of REPLAY_GATE, and a leaf that rounding alone moves counts as moving like the
-            leaves beside it: the bias ahead of a BatchNorm has no gradient but rounding, which
-            Adam blows up, while its kernel moves for a reason.
-        evidence: what is known of the run beside its values.
-        gate: what applies instead of either gate.
-
-    Returns:
-        The comparison.
-
-    Raises:
-        ValueError: if the two runs do not have the same number of steps, leaves and shapes.
+    `start` are the values of `before` ahead of its first step; None takes the first element.
     """
     if len(before) != len(after):
         raise ValueError(
@@ -100,7 +81,25 @@ def judge(
     evidence: Evidence = UNKNOWN,
     gate: float | None = None,
 ) -> Comparison:
-    """Judge as `compare_trajectories` does, with each leaf's steps stacked already."""
+    """Judge two runs by their values after each step, such as their parameters.
+
+    Leaves correspond by path, so a `dict` may stand against a `FrozenDict`. An error counts in
+    relation to how far its leaf moves in the whole run on the old side. NaN at the same place on
+    both sides is equal.
+
+    Args:
+        before: the leaves of the old side, with a leading axis of steps.
+        after: the same of the new side.
+        start: the leaves of `before` ahead of its first step.
+        closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies
+            instead of REPLAY_GATE, and a leaf that rounding alone moves counts as moving like the
+            leaves beside it.
+        evidence: what is known of the run beside its values.
+        gate: what applies instead of either gate.
+
+    Raises:
+        ValueError: if the two runs do not have the same number of steps, leaves and shapes.
+    """
     _check_correspondence(before, after, start)
     scales = movements(before, start, REPLAY_GATE)
     lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
@@ -155,12 +154,8 @@ def judge_states(
 ) -> Comparison | None:
     """Judge what optimizers keep beside their parameters; None if nothing corresponds.
 
-    Args:
-        pairs: places in the new state, each with its values in all steps on both sides, and the
-            sign of those of the old side.
-        closed_loop: as for `judge`.
-        evidence: of the run.
-        gate: as for `judge`.
+    `pairs` are places in the new state, each with its values in all steps on both sides, and the
+    sign of those of the old side.
     """
     before: dict[str, NDArray[Any]] = {}
     after: dict[str, NDArray[Any]] = {}

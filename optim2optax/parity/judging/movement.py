@@ -8,7 +8,7 @@ that such a leaf is judged by the movement of the leaves beside it, and the repo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import jax
@@ -109,12 +109,8 @@ def moved_by_rounding(
 ) -> dict[str, float]:
     """The leaves that rounding alone moves, by the movement of the leaves beside them.
 
-    Args:
-        before: the values of the old side.
-        start: its values ahead of the first step.
-        known: for each parameter, by its path, whether its gradients are rounding alone. A leaf
-            belongs to the parameter with the longest path that its own ends in. If it is empty,
-            the movement decides.
+    It is `known` of parameters by their paths; a leaf belongs to the one with the longest path that
+    its own ends in. If nothing is known, the movement decides.
     """
     moved: dict[str, float] = {}
     for leaf, values in before.items():
@@ -134,9 +130,13 @@ def moved_by_rounding(
     return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}
 
 
-def gradients_of_rounding(sizes: Mapping[str, float]) -> dict[str, bool]:
-    """Whether each leaf has no gradient but rounding, by the sizes of the largest gradients."""
-    return _small_beside_others(sizes, ROUNDING_OF_GRADIENTS)
+def gradients_of_rounding(steps: Iterable[Mapping[str, float]]) -> dict[str, bool]:
+    """Whether each leaf has no gradient but rounding, by the sizes of its gradients by step."""
+    largest: dict[str, float] = {}
+    for sizes in steps:
+        for leaf, size in sizes.items():
+            largest[leaf] = max(size, largest.get(leaf, 0.0))
+    return _small_beside_others(largest, ROUNDING_OF_GRADIENTS)
 
 
 def _small_beside_others(sizes: Mapping[str, float], part: float) -> dict[str, bool]:

@@ -33,13 +33,9 @@ def settled(
 ) -> Comparison:
     """Settle whether rounding explains how far the two sides of a closed loop are apart.
 
-    That is asked for each leaf, and up to each step.
-
-    Args:
-        found: the comparison by CLOSED_LOOP_GATE.
-        compare: gives the same comparison by another gate.
-        noise: gives the comparison of the old side with itself, run with rounding; None if there
-            can be none. It is called only where it matters.
+    That is asked for each leaf, and up to each step. `compare` gives the comparison `found` by
+    another gate than CLOSED_LOOP_GATE, and `noise` that of the old side with itself, run with
+    rounding, if there can be one.
 
     Returns:
         `found`; or a difference that rounding does not explain, though it is below that gate; or

@@ -35,14 +35,10 @@ from optim2optax.parity.optimizer.variants import variants
 def compare_variants(
     emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
 ) -> tuple[Comparison, EmittedOptimizer]:
-    """Evaluate an optimizer's old and new source text, and compare the two.
+    """The comparison of old and new source texts that departs most, and the variant that it is of.
 
-    That is done for each choice that the program may make. Names of the program get sampled
-    values. Where the learning rate is set at each step, both sides get one that changes in every
-    step.
-
-    Returns:
-        The comparison that departs most, and the variant that it is of.
+    There is a variant for each choice that the program may make. Names of the program get sampled
+    values. Where the learning rate is set at each step, both sides get one that always changes.
 
     Raises:
         UnevaluableError: if one of the texts cannot be evaluated outside of its program.

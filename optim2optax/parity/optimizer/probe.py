@@ -19,13 +19,8 @@ def probe_params(
 ) -> PyTree:
     """Parameters as models have them: nested, of every rank, some starting at zero.
 
-    Their names set the scale of their gradients.
-
-    Args:
-        seed: of the values.
-        further: paths of leaves to add, such as `encoder/kernel`. None is below another, or below
-            a leaf of the usual ones.
-        scalars: whether leaves without an axis are among them.
+    Their names set the scale of their gradients. `further` are paths of leaves to add, such as
+    `encoder/kernel`; none is below another. `scalars` are leaves without an axis.
     """
     random = np.random.default_rng([seed, 0])
     params: dict[str, Any] = {

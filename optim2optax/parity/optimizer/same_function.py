@@ -62,6 +62,9 @@ def compare_transformations(
 ) -> Comparison:
     """Replay the same gradients into two optimizers, and judge whether they are the same function.
 
+    It is "identical" only if no bit differs, neither in float64 nor in the parameters' own
+    precision, and "different", too, if a value stays finite on one side alone in that precision.
+
     Args:
         old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
         new: what is to replace it, likewise.
@@ -71,11 +74,6 @@ def compare_transformations(
         overrides: the learning rate given to each `apply_gradient`, as a function of the step
             from 0. A transformation gets it as its injected hyperparameter; one that has none is
             taken to have a schedule of its own.
-
-    Returns:
-        The comparison. It is "identical" only if no bit differs, neither in float64 nor in the
-        parameters' own precision. It is "different", too, if a value stays finite on one side
-        alone in that precision.
 
     Raises:
         TypeError: if one of the two is no optimizer.
@@ -172,12 +170,7 @@ distinguishes identical from equivalent, whatever XLA_FLAGS say.
 
 
 class Pair:
-    """Two optimizers that take the same steps. Raises TypeError if one of the two is none.
-
-    Args:
-        old: an `OptimizerDef` of the old `flax.optim`, or a gradient transformation.
-        new: the new side, likewise.
-    """
+    """Two optimizers that take the same steps. Raises TypeError if one of the two is none."""
 
     def __init__(self, old: Any, new: Any) -> None:
         self.sides = _side(old), _side(new)

@@ -132,13 +132,8 @@ def sample(
 ) -> Sample:
     """Put placeholders with values in place of everything that only the user's program knows.
 
-    Args:
-        legacy_expression: a definition, in which the package is called `optim`.
-        optax_expression: what it became. The same source text gets the same placeholder on both
-            sides.
-        helpers: names that the expressions may call.
-        legacy_supports: functions and classes that the old expression reaches.
-        supports: the same of the new one.
+    The same source text gets the same placeholder on both sides. `helpers` are names that stay,
+    `legacy_supports` and `supports` the functions and classes that the expressions reach.
     """
     sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
     old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)

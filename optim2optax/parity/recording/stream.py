@@ -84,7 +84,7 @@ def read(
     path: Path,
 ) -> Iterator[tuple[dict[str, Any], dict[str, dict[Part, NDArray[Any]]]]]:
     """The records of a file, without one that its process did not finish, because it was killed."""
-    with path.open("rb") as file, suppress(_UnfinishedError):
+    with path.open("rb") as file, suppress(EOFError):
         while file.peek(1):
             size = int.from_bytes(_exactly(LENGTH, file), "big")
             content = json.loads(_exactly(size, file))
@@ -99,13 +99,9 @@ def read(
             yield content["facts"], arrays
 
 
-class _UnfinishedError(Exception):
-    """The last record of a file is not whole."""
-
-
 def _exactly(size: int, file: BinaryIO) -> bytes:
-    """So many bytes of a file."""
+    """So many bytes of a file. Raises EOFError if it ends before."""
     data = file.read(size)
     if len(data) < size:
-        raise _UnfinishedError
+        raise EOFError
     return data

@@ -17,11 +17,8 @@ class PlatformError(click.UsageError):
 def prepare(jax_platform: str | None, devices: int | None) -> None:
     """Set where JAX computes, and let operations be deterministic.
 
-    That applies to this process and to those that it starts.
-
-    Args:
-        jax_platform: cpu, gpu or tpu; None leaves the choice to JAX, and to JAX_PLATFORMS.
-        devices: how many devices a CPU shall feign; None leaves it at one.
+    That applies to this process and to those that it starts. Without a platform, the choice is left
+    to JAX and to JAX_PLATFORMS. `devices` is how many of them a CPU shall feign.
 
     Raises:
         PlatformError: if there is no such platform here.

@@ -31,16 +31,10 @@ class LegacyEnvironmentError(click.UsageError):
 
 
 def create_legacy_environment(directory: Path, python: Path | None = None) -> Path:
-    """Make a virtual environment with Flax 0.5.3 and JAX 0.4.13.
+    """The interpreter of a virtual environment with Flax 0.5.3 and JAX 0.4.13.
 
-    In it, `flax.training.checkpoints` works.
-
-    Args:
-        directory: its folder; it must not exist, unless it is such an environment already.
-        python: a Python from 3.8 to 3.11; None looks for one.
-
-    Returns:
-        The path of its interpreter.
+    It is made by a Python from 3.8 to 3.11, unless it is there already. In it,
+    `flax.training.checkpoints` works.
 
     Raises:
         LegacyEnvironmentError: if no fitting Python is found, the folder is something else, or

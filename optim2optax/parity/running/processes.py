@@ -35,13 +35,10 @@ def run_whole(
     timeout: float | None = None,
     output: Path | None = None,
 ) -> tuple[int, str]:
-    """Run a program in a process group of its own.
+    """The exit code of a program, and what it wrote to standard error.
 
-    The group ends when the program ends, or when this process is interrupted. What the program
-    writes to standard output goes to the file `output`, or nowhere.
-
-    Returns:
-        The exit code, and what it wrote to standard error.
+    Its process group ends when it ends, or when this process is interrupted. What it writes to
+    standard output goes to the file `output`, or nowhere.
 
     Raises:
         subprocess.TimeoutExpired: if it takes longer than so many seconds; the exception has what

@@ -27,16 +27,10 @@ ENVIRONMENT = "pyvenv.cfg"
 def copy_before(
     before: str, root: Path, target: Path, links: Sequence[Path] = ()
 ) -> None:
-    """Copy the old tree to `target`.
+    """Copy the old tree, a folder or a revision of the repository at `root`, to `target`.
 
     The copy of a revision is a repository of its own, so that the program may run git in it. It
-    has the objects of the one at `root`, which is not changed.
-
-    Args:
-        before: a folder, or a revision of the git repository at `root`.
-        root: the new tree.
-        target: a folder that is empty or does not exist.
-        links: paths from the root on that are not copied but linked.
+    has the objects of the one at `root`, which is not changed. Paths of `links` are linked.
 
     Raises:
         TreeError: if `before` is neither.
@@ -187,18 +181,9 @@ def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {
         name: value for name, value in os.environ.items() if name not in ELSEWHERE
     }
-    command = [
-        "git",
-        "-C",
-        str(folder),
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "advice.detachedHead=false",
-        *words,
-    ]
+    settings = "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"
     return subprocess.run(
-        command,
+        ["git", "-C", str(folder), *settings, *words],
         capture_output=True,
         text=True,
         errors="replace",

@@ -84,8 +84,7 @@ def modules_around(path: Path) -> Iterator[str]:
 def module_of(scenario: Path) -> str | None:
     """The path of the file that a scenario drives, from the scenario's folder on.
 
-    The scenario says `module = "train.py"` at its top level. It is None if it does not: then it
-    drives the `before.py` and `after.py` beside it.
+    It is None unless the scenario says `module = "train.py"` at its top level.
 
     Raises:
         SyntaxError: if the scenario is not Python.

@@ -40,11 +40,6 @@ def run_both_loops(
 
     Both run in float64, the old code with the real `flax.optim`.
 
-    Args:
-        scenario: the file with `run(module)`.
-        before: the old code.
-        after: the new code.
-
     Returns:
         The comparison of what the scenario yields, with step 0 for the first value, and that of
         the optimizers alone, on the gradients that the old side computed, where the code allows

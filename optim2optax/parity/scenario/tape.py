@@ -146,22 +146,19 @@ def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
     found: dict[str, bool] = {}
     others = new.recorded()
     for kind, steps in old.recorded().items():
-        sizes = _largest_gradients([*steps, *others.get(kind, ())])
+        sizes = map(_sizes_of_gradients, [*steps, *others.get(kind, ())])
         for leaf, is_rounding in gradients_of_rounding(sizes).items():
             found[leaf] = found.get(leaf, True) and is_rounding
     return found
 
 
-def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
+def _sizes_of_gradients(step: Step) -> dict[str, float]:
     """The largest finite gradient of each leaf."""
     sizes: dict[str, float] = {}
-    for step in steps:
-        for leaf, values in leaves_by_path(step.gradients).items():
-            # One infinite gradient would make all others look like rounding.
-            finite = values[np.isfinite(values)]
-            magnitudes = np.abs(finite).astype(np.float64)
-            largest = float(magnitudes.max(initial=0.0))
-            sizes[leaf] = max(largest, sizes.get(leaf, 0.0))
+    for leaf, values in leaves_by_path(step.gradients).items():
+        # One infinite gradient would make all others look like rounding.
+        finite = values[np.isfinite(values)]
+        sizes[leaf] = float(np.abs(finite).astype(np.float64).max(initial=0.0))
     return sizes
 
 

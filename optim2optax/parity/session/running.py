@@ -36,17 +36,10 @@ def run(
     files: Mapping[str, Path],
     expression: str | None = None,
 ) -> int:
-    """Run the cases, print what was found, and write it.
+    """Run the cases, print what was found, write it, and give the exit code.
 
-    Args:
-        request: what is to be compared.
-        selects: which cases run.
-        jobs: the number of processes.
-        files: where to write reports, by their formats, and the baselines to `save`.
-        expression: what selects cases, for a message.
-
-    Returns:
-        The exit code.
+    `files` are where to write reports, by their formats, and the baselines to `save`. `expression`
+    is what selects cases, for a message.
 
     Raises:
         LegacyWheelError: if there is no wheel of the old Flax.
