@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.command.updates import (
     ByKind,
     Correspondence,
@@ -40,7 +41,7 @@ NAMED = 3
 """The number of leaves that a message names."""
 
 
-class DifferentParametersError(ValueError):
+class DifferentParametersError(CommandError):
     """One side steps parameters that the other does not have."""
 
 

@@ -18,7 +18,7 @@ from optim2optax.parity.running.trees import (
     TreeError,
     copy_before,
     copy_tree,
-    repository_root,
+    root_of,
     surround,
 )
 
@@ -80,8 +80,7 @@ class Runs:
 
     @cached_property
     def root(self) -> Path:
-        """The root of the repository around the folder, or the folder."""
-        return (repository_root(self.folder) or self.folder).resolve()
+        return root_of(self.folder)
 
     @cached_property
     def old(self) -> Recording:

@@ -47,15 +47,12 @@ def compare_command(
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or if
-            the old side has no legacy optimizer.
+            the old side has no legacy optimizer, or other parameters than the new one.
         TreeError: if the old tree cannot be copied, or a link leads nowhere.
     """
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
         scratch = Path(temporary).resolve()
-        try:
-            return _judged(Runs(command, before, folder, options, scratch))
-        except DifferentParametersError as error:
-            raise CommandError(str(error)) from error
+        return _judged(Runs(command, before, folder, options, scratch))
 
 
 def _judged(runs: Runs) -> Comparison:
@@ -213,7 +210,7 @@ def compared_in_float32(runs: Runs) -> Comparison | None:
     """
     try:
         closed = _closed_loop_in_float32(runs)
-    except (CommandError, DifferentParametersError):
+    except CommandError:
         return None
     if closed.verdict is Verdict.DIFFERENT:
         return replace(closed, remarks=(IN_FLOAT32, *closed.remarks))

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from flax.traverse_util import unflatten_dict
 from numpy.typing import NDArray
 
 from optim2optax.parity.judging.movement import PyTree
@@ -23,29 +24,25 @@ def probe_params(
     `encoder/kernel`; none is below another. `scalars` are leaves without an axis.
     """
     random = np.random.default_rng([seed, 0])
-    params: dict[str, Any] = {
-        "Dense_0": {"kernel": 0.3 * random.normal(size=(7, 5)), "bias": np.zeros(5)},
-        "Conv_0": {"kernel": 0.1 * random.normal(size=(3, 3, 2, 4))},
-        "BatchNorm_0": {"scale": np.ones(6)},
-        "LayerNorm_0": {"scale": np.ones(3), "bias": np.zeros(3)},
-        "Embed_0": {"embedding": 0.1 * random.normal(size=(128, 130))},
-        "temperature": np.asarray(0.7),
-        "tiny": {"kernel": 0.01 * random.normal(size=(4, 3))},
-        "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
-        "unused": {"kernel": random.normal(size=(3, 2))},
+    leaves: dict[str, Any] = {
+        "Dense_0/kernel": 0.3 * random.normal(size=(7, 5)),
+        "Dense_0/bias": np.zeros(5),
+        "Conv_0/kernel": 0.1 * random.normal(size=(3, 3, 2, 4)),
+        "BatchNorm_0/scale": np.ones(6),
+        "LayerNorm_0/scale": np.ones(3),
+        "LayerNorm_0/bias": np.zeros(3),
+        "Embed_0/embedding": 0.1 * random.normal(size=(128, 130)),
+        "tiny/kernel": 0.01 * random.normal(size=(4, 3)),
+        "huge/kernel": 10.0 * random.normal(size=(3, 4)),
+        "unused/kernel": random.normal(size=(3, 2)),
     }
+    if scalars:
+        leaves["temperature"] = np.asarray(0.7)
     # With a generator of their own, further leaves do not change the usual ones.
     random = np.random.default_rng([seed, 3])
     for path in further:
-        *parents, name = path.split("/")
-        node = params
-        for parent in parents:
-            node = node.setdefault(parent, {})
-        node[name] = 0.3 * random.normal(size=(4, 3))
-    if not scalars:
-        # It is the only leaf without an axis.
-        del params["temperature"]
-    return params
+        leaves[path] = 0.3 * random.normal(size=(4, 3))
+    return unflatten_dict(leaves, sep="/")  # type: ignore[no-untyped-call]
 
 
 def few_params(params: PyTree) -> PyTree:

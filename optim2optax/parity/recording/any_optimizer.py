@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+from flax.traverse_util import flatten_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,15 +117,10 @@ def _sampled(leaf: Any) -> Any:
     return leaf if stride <= 1 else leaf.ravel()[::stride]
 
 
-def leaves_of_state_dict(
-    tree: Any, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def leaves_of_state_dict(content: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """The leaves of a state dict by their paths."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from leaves_of_state_dict(value, (*path, key))
-    elif tree is not None:
-        yield path, tree
+    found = flatten_dict(content)  # type: ignore[no-untyped-call]
+    return ((path, leaf) for path, leaf in found.items() if leaf is not None)
 
 
 def leaf_type(leaf: Any) -> Any:

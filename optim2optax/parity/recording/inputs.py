@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
+from flax.traverse_util import unflatten_dict
 
 from optim2optax.parity.recording.any_optimizer import kind_from
 from optim2optax.parity.recording.stream import INPUTS, Writer, read
@@ -107,7 +108,7 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
                 continue
             inputs = found.setdefault(kind_from(facts), Inputs())
             if "made_of" in facts:
-                inputs.made_of = _nested(facts["made_of"])
+                inputs.made_of = _state_dict(facts["made_of"])
                 continue
             # Several processes, or devices of one, take the same step.
             digest = _digest(facts, arrays)
@@ -121,16 +122,11 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
     return lost, found
 
 
-def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Any]:
+def _state_dict(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Any:
     """A state dict of leaves of these shapes, which take no memory."""
-    root: dict[str, Any] = {}
-    for path, shape in made_of:
-        place = root
-        *folders, name = path
-        for key in folders:
-            place = place.setdefault(key, {})
-        place[name] = np.broadcast_to(np.zeros(()), tuple(shape))
-    return root
+    nothing = np.zeros(())
+    leaves = {tuple(path): np.broadcast_to(nothing, shape) for path, shape in made_of}
+    return unflatten_dict(leaves)  # type: ignore[no-untyped-call]
 
 
 def why_not(lost: bool, steps: Sequence[Step], optimizers: int) -> str:

@@ -146,6 +146,11 @@ def repository_root(path: Path) -> Path | None:
     return None if root is None else Path(root)
 
 
+def root_of(folder: Path) -> Path:
+    """The root of the git repository around a folder, or else the folder."""
+    return (repository_root(folder) or folder).resolve()
+
+
 def commit_of(revision: str, root: Path) -> str | None:
     """The commit that a revision of a repository is; None if it is none."""
     return _answer(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from optim2optax.legacy import legacy_flax, load_module, replaced
+from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.recording.patching import recording
 from optim2optax.parity.recording.process import import_packages
 from optim2optax.parity.scenario.states import parameters
@@ -50,8 +51,8 @@ def drive(scenario: Path, path: Path, legacy: bool, tape: Tape) -> None:
             with closing(script.run(module)) as values:
                 for value in values:
                     # A later step may be given the same buffers to write into.
-                    kept = jax.tree_util.tree_map(np.array, parameters(value))
-                    tape.values.append(kept)
+                    leaves = leaves_by_path(parameters(value))
+                    tape.values.append(jax.tree_util.tree_map(np.array, leaves))
                     tape.states.keep(value)
 
 

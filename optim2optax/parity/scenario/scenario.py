@@ -22,7 +22,6 @@ from pathlib import Path
 
 from optim2optax.parity.judging.comparison import Comparison
 from optim2optax.parity.judging.judge import compare_trajectories
-from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.judging.noise import settled
 from optim2optax.parity.recording.inputs import why_not
 from optim2optax.parity.replaying import replayed
@@ -101,7 +100,7 @@ def baseline_of(
         return drive_elsewhere(legacy_python, scenario, before)
     old = Tape()
     drive(scenario, before, True, old)
-    return Baseline([leaves_by_path(value) for value in old.values], old.replay)
+    return Baseline(old.values, old.replay)
 
 
 def compare_with_baseline(
@@ -109,7 +108,7 @@ def compare_with_baseline(
 ) -> Comparison:
     """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
     old, new = Tape(), Tape()
-    old.values = [*baseline.values]
+    old.values = baseline.values
     drive(scenario, after, False, new)
     return compare_trajectories(
         old.values,

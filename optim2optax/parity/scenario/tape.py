@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.movement import (
-    PyTree,
     gradients_of_rounding,
     leaves_by_path,
     named_leaves,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 class Tape(Keeper):
     """The steps of one side, and the transformations that it uses, by the kind of their parameters.
 
-    `values` are the parameters in what the scenario yields, `states` has its optimizers. `replay`
+    `values` are the leaves of what the scenario yields, `states` has its optimizers. `replay`
     says whether it replays recorded gradients.
     `complete` says whether states and hyperparameters follow from the steps, `defined` whether
     a definition takes steps without an optimizer. `by_hand` are the updates that a program applies
@@ -43,7 +42,7 @@ class Tape(Keeper):
 
     def __init__(self, rounding: bool = False, wide: bool = True) -> None:
         super().__init__(rounding, wide)
-        self.values: list[PyTree] = []
+        self.values: list[dict[str, NDArray[Any]]] = []
         self.states = States()
         self.replay = False
         self.steps: dict[Kind, dict[tuple[int, bytes], Step]] = defaultdict(dict)
@@ -114,18 +113,13 @@ def evidence_of(old: Tape, new: Tape) -> Evidence:
         _is_changed(leaves_by_path(step.before), leaves_by_path(step.after))
         for step in itertools.chain(*recorded)
     )
+    changes = sum(itertools.starmap(_is_changed, itertools.pairwise(old.values)))
     return Evidence(
-        taken=max(taken, _changes(old.values)),
+        taken=max(taken, changes),
         moved=moved if recorded else None,
         rounding=_rounding(old, new),
         remarks=[*_rate_that_stays(recorded)],
     )
-
-
-def _changes(values: Sequence[PyTree]) -> int:
-    """How many values differ from those ahead of them."""
-    rows = map(leaves_by_path, values)
-    return sum(_is_changed(before, after) for before, after in itertools.pairwise(rows))
 
 
 def _is_changed(

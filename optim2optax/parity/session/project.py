@@ -16,7 +16,7 @@ from optim2optax.parity.running.trees import (
     TreeError,
     copy_before,
     copy_tree,
-    repository_root,
+    root_of,
 )
 from optim2optax.project import Found, Patterns, find_files
 
@@ -127,9 +127,7 @@ class Project:
 
     @cached_property
     def root(self) -> Path:
-        """The root of the repository, or the folder where the session was started."""
-        folder = self.request.folder
-        return (repository_root(folder) or folder).resolve()
+        return root_of(self.request.folder)
 
     @cached_property
     def old_tree(self) -> Path | None:
