@@ -35,7 +35,7 @@ from optim2optax.parity.judging.comparison import (
 from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
 from optim2optax.parity.judging.judge import judge, judge_states
 from optim2optax.parity.judging.movement import gradients_of_rounding
-from optim2optax.parity.recording.sketch import Part, block, positions
+from optim2optax.parity.recording.sketch import Part, block, index_of, positions
 
 NAMED = 3
 """The number of leaves that a message names."""
@@ -266,8 +266,7 @@ def _located(
 def _index_in_leaf(part: Part, number: int) -> tuple[int, ...]:
     """The index, in its leaf, of an element of a sample."""
     sample = positions(part.leaf, math.prod(part.shape))
-    index = np.unravel_index(sample[number], part.shape)
-    return tuple(int(place) for place in index)
+    return index_of(int(sample[number]), part.shape)
 
 
 def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:

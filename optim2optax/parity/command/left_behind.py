@@ -23,7 +23,7 @@ from optim2optax.parity.judging.comparison import (
     Verdict,
 )
 from optim2optax.parity.judging.exercised import named
-from optim2optax.parity.judging.judge import error_over
+from optim2optax.parity.judging.judge import error_over, index_of_largest
 from optim2optax.parity.judging.noise import FACTOR
 
 VARIES = 1e-4
@@ -148,9 +148,7 @@ def _difference(place: str, old: Left | None, new: Left | None) -> Difference:
         before = old.values
         after = new.values
         if before.shape == after.shape:
-            worst = int(np.argmax(error_over(1.0, before, after)))
-            places = np.unravel_index(worst, before.shape)
-            index = tuple(int(axis) for axis in places)
+            index = index_of_largest(error_over(1.0, before, after))
             return Difference(
                 0, place, index, float(before[index]), float(after[index])
             )

@@ -18,8 +18,8 @@ from optim2optax.parity.running.trees import (
     TreeError,
     copy_before,
     copy_tree,
-    root_of,
     surround,
+    tree_around,
 )
 
 OUTPUT = "output.txt"
@@ -80,7 +80,7 @@ class Runs:
 
     @cached_property
     def root(self) -> Path:
-        return root_of(self.folder)
+        return tree_around(self.folder)
 
     @cached_property
     def old(self) -> Recording:

@@ -209,7 +209,12 @@ def compared_in_float32(runs: Runs) -> Comparison | None:
     is None if the program does not run in its own precision either.
     """
     try:
-        closed = _closed_loop_in_float32(runs)
+        old, new = runs.old.updates, runs.new.updates
+        closed = compare_updates(old, new, FLOAT32_GATE)
+        if closed.error >= FLOAT32_GATE and runs.again is not None:
+            # What rounding in float32 does to this program is no difference.
+            noise = FACTOR_IN_FLOAT32 * compare_updates(old, runs.again.updates).error
+            closed = compare_updates(old, new, max(FLOAT32_GATE, noise))
     except CommandError:
         return None
     if closed.verdict is Verdict.DIFFERENT:
@@ -231,13 +236,3 @@ def compared_in_float32(runs: Runs) -> Comparison | None:
         drift_by_step=closed.error_by_step,
         remarks=(IN_FLOAT32, *worst.remarks),
     )
-
-
-def _closed_loop_in_float32(runs: Runs) -> Comparison:
-    """The closed loop, by a gate that takes in what rounding in float32 does to this program."""
-    old, new = runs.old.updates, runs.new.updates
-    closed = compare_updates(old, new, FLOAT32_GATE)
-    if closed.error >= FLOAT32_GATE and runs.again is not None:
-        noise = compare_updates(old, runs.again.updates).error
-        closed = compare_updates(old, new, max(FLOAT32_GATE, FACTOR_IN_FLOAT32 * noise))
-    return closed

@@ -1,7 +1,4 @@
-"""The old side's own updates, computed anew in float64 where its program computes in float32.
-
-An old Python runs this as well, from Python 3.8 on.
-"""
+"""The old side's own updates, computed anew in float64 where its program computes in float32."""
 
 from __future__ import annotations
 

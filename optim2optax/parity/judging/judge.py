@@ -270,12 +270,16 @@ def first_beyond(
     step = min(first_steps.values())
     leaves = [leaf for leaf, first in first_steps.items() if first == step]
     leaf = max(leaves, key=lambda leaf: float(ratios[leaf][step].max()))
-    there = ratios[leaf][step]
-    worst = np.unravel_index(int(np.argmax(there)), there.shape)
-    index = tuple(int(place) for place in worst)
+    index = index_of_largest(ratios[leaf][step])
     p = float(before[leaf][step][index])
     q = float(after[leaf][step][index])
     return Difference(step, leaf, index, p, q, _ulp_distance(p, q))
+
+
+def index_of_largest(values: NDArray[Any]) -> tuple[int, ...]:
+    """The index of the largest element."""
+    place = np.unravel_index(int(np.argmax(values)), values.shape)
+    return tuple(int(axis) for axis in place)
 
 
 def _ulp_distance(p: float, q: float) -> int | None:

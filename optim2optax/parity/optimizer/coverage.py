@@ -137,19 +137,17 @@ def _named_paths(expression: str, usual: Collection[str]) -> Iterator[str]:
         # optim.ModelParamTraversal(lambda path, _: "Dense_7" in path)
         if not constructor(node).endswith(TRAVERSAL.__name__):
             continue
-        texts = _texts_of_paths(node)
+        texts = [
+            value.strip("/")
+            for value in _constants(node)
+            if isinstance(value, str) and PATH.fullmatch(value)
+        ]
         for text in dict.fromkeys(texts):
             if not any(text in leaf for leaf in usual):
                 yield from (f"{text}/kernel", f"{text}/bias", f"Module_0/{text}")
         # lambda path, _: "encoder" in path and "kernel" in path
         if len(texts) > 1:
             yield "/".join(texts)
-
-
-def _texts_of_paths(node: ast.AST) -> list[str]:
-    """The texts below a node that may be a part of a leaf's path, without slashes around them."""
-    texts = (value for value in _constants(node) if isinstance(value, str))
-    return [text.strip("/") for text in texts if PATH.fullmatch(text)]
 
 
 INJECTED = "optax.inject_hyperparams"

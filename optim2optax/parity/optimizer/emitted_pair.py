@@ -147,7 +147,9 @@ def with_link(
     link = _link(of_sides)
     cause = next((words for words, one in mistakes(emitted) if agrees(one)), None)
     if cause is None and link == "rate":
-        cause = f"each update is {_ratio(*of_sides(USUAL)):.4g} times as large"
+        cause = (
+            f"each update is {np.median(_ratios(*of_sides(USUAL))):.4g} times as large"
+        )
     named = replace(first, link=link, cause=cause)
     return replace(comparison, first_difference=named)
 
@@ -174,8 +176,7 @@ def _link(
 
 def _is_scaled(old: NDArray[Any], new: NDArray[Any]) -> bool:
     """Whether all movements of the new side are those of the old one times about one factor."""
-    moved = old != 0
-    ratios = new[moved] / old[moved]
+    ratios = _ratios(old, new)
     if not ratios.size:
         return False
     # Where parameters decay, a movement that is larger makes the next one smaller.
@@ -183,10 +184,10 @@ def _is_scaled(old: NDArray[Any], new: NDArray[Any]) -> bool:
     return bool(spread < 0.01 * abs(ratios[0] - 1))
 
 
-def _ratio(old: NDArray[Any], new: NDArray[Any]) -> float:
-    """How many times as far the new side moves as the old one."""
+def _ratios(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """How many times as far the new side moves as the old one, where that moves."""
     moved = old != 0
-    return float(np.median(new[moved] / old[moved]))
+    return np.asarray(new[moved] / old[moved])
 
 
 def _movement(start: LeafTrajectories, steps: LeafTrajectories) -> NDArray[Any]:

@@ -24,7 +24,7 @@ def names_in(text: str, mode: str = "eval") -> Iterator[str]:
             yield node.id
 
 
-def root_of(node: ast.AST) -> ast.AST:
+def tree_around(node: ast.AST) -> ast.AST:
     """The innermost expression that attributes, items and calls start at."""
     # `config` of `config.schedules["train"](step).value`
     while True:
@@ -41,7 +41,7 @@ def root_of(node: ast.AST) -> ast.AST:
 
 def starts_outside(node: ast.AST, known: Container[str]) -> bool:
     """Whether an expression starts at a name that is neither known nor one of Python."""
-    root = root_of(node)
+    root = tree_around(node)
     if not isinstance(root, ast.Name) or root.id in known:
         return False
     return not hasattr(builtins, root.id)

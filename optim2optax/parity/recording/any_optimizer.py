@@ -1,7 +1,6 @@
 """What is asked of any optimizer: a legacy one, a definition or a train state.
 
-That is its kind, its parameters, its count and the leaves of its state. An old Python runs this
-as well, from Python 3.8 on.
+That is its kind, its parameters, its count and the leaves of its state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The inputs of steps, written whole, so that another transformation can take the same steps.
-
-An old Python runs this as well, from Python 3.8 on.
-"""
+"""The inputs of steps, written whole, so that another transformation can take the same steps."""
 
 from __future__ import annotations
 

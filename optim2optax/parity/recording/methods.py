@@ -2,8 +2,6 @@
 
 A step may be taken inside jitted code, where its arrays are traced: a callback of JAX hands their
 values to the keeper when the code runs.
-
-An old Python runs this as well, from Python 3.8 on.
 """
 
 from __future__ import annotations

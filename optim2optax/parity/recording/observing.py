@@ -1,7 +1,4 @@
-"""Values that a program hands over itself, to be compared beside the updates of its optimizers.
-
-An old Python runs this as well, from Python 3.8 on.
-"""
+"""Values that a program hands over itself, to be compared beside the updates of its optimizers."""
 
 from __future__ import annotations
 

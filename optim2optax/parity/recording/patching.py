@@ -1,8 +1,6 @@
 """Every step that an optimizer takes, recorded from inside jitted and pmapped code too.
 
 Classes and functions of Flax and optax get methods that record, and their own ones back.
-
-An old Python runs this as well, from Python 3.8 on.
 """
 
 from __future__ import annotations

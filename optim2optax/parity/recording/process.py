@@ -1,7 +1,4 @@
-"""The process that is recorded: the user's script in it, and its end.
-
-An old Python runs this as well, from Python 3.8 on.
-"""
+"""The process that is recorded: the user's script in it, and its end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The recorder of a process: it writes each update as it arrives, and all ahead of the end.
-
-An old Python runs this as well, from Python 3.8 on.
-"""
+"""The recorder of a process: it writes each update as it arrives, and all ahead of the end."""
 
 from __future__ import annotations
 

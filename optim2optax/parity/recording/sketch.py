@@ -1,7 +1,7 @@
 """Sketches of parameters: small leaves whole, and enough of large ones that any fault shows.
 
 All is computed where the parameters are, inside the user's jitted code too, so that no large array
-is handed out. An old Python and JAX run this as well, from Python 3.8 on.
+is handed out.
 """
 
 from __future__ import annotations
@@ -216,10 +216,11 @@ def block(
     length = size // BLOCKS
     start = number * length
     end = size if number == BLOCKS else start + length
-    return _index(start, shape), _index(end - 1, shape)
+    return index_of(start, shape), index_of(end - 1, shape)
 
 
-def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+def index_of(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of an element by its position in flat order."""
     return tuple(int(index) for index in np.unravel_index(position, shape))
 
 

@@ -1,7 +1,6 @@
 """The files in which processes record their steps.
 
-They are written as the steps come, so that nothing is lost if a process ends at once. An old Python
-runs this as well, from Python 3.8 on.
+They are written as the steps come, so that nothing is lost if a process ends at once.
 
 A record is the length of its header in eight bytes, the header as JSON, and the arrays that it
 names.

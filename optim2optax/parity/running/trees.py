@@ -146,7 +146,7 @@ def repository_root(path: Path) -> Path | None:
     return None if root is None else Path(root)
 
 
-def root_of(folder: Path) -> Path:
+def tree_around(folder: Path) -> Path:
     """The root of the git repository around a folder, or else the folder."""
     return (repository_root(folder) or folder).resolve()
 

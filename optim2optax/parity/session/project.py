@@ -16,7 +16,7 @@ from optim2optax.parity.running.trees import (
     TreeError,
     copy_before,
     copy_tree,
-    root_of,
+    tree_around,
 )
 from optim2optax.project import Found, Patterns, find_files
 
@@ -75,20 +75,14 @@ class Project:
         """
         if not self.request.paths:
             return {}
-        if self.old_tree is not None:
-            return self._in_new_tree(self.old_tree)
-        return {path: result.optimizers for path, result in self.rewritten.items()}
-
-    def _in_new_tree(
-        self, old_tree: Path
-    ) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:
-        """The optimizers of the old tree, with what the new tree has in their place."""
+        if self.old_tree is None:
+            return {path: result.optimizers for path, result in self.rewritten.items()}
         from optim2optax.parity.pairing.counterpart import Pairing
 
-        pairing = Pairing(old_tree, self.root, self.rewritten)
+        pairing = Pairing(self.old_tree, self.root, self.rewritten)
         emitted: dict[Path, tuple[EmittedOptimizer, ...]] = {}
         for old in self.rewritten:
-            path = self.root / old.relative_to(old_tree)
+            path = self.root / old.relative_to(self.old_tree)
             emitted[path] = pairing.in_new_tree(old, path)
         for path in self.files:
             if path not in emitted and path.suffix == ".py":
@@ -127,7 +121,7 @@ class Project:
 
     @cached_property
     def root(self) -> Path:
-        return root_of(self.request.folder)
+        return tree_around(self.request.folder)
 
     @cached_property
     def old_tree(self) -> Path | None:
