@@ -189,11 +189,10 @@ def run_command(trial: Trial, folder: Path) -> Result:
             RunOptions(links=[tree / link for link in trial.links]),
         )
     first = case.comparison.first_difference if case.comparison else None
-    remarks = " ".join(case.remarks)
     told = {
         "verdict": case.outcome.value,
         "first_difference": str(first or ""),
-        "reason": case.reason or remarks,
+        "reason": " ".join(case.remarks),
     }
     return _result(trial, [told])
 

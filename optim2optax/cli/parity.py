@@ -237,14 +237,7 @@ def command(
     from optim2optax.parity.command.runs import RunOptions
     from optim2optax.parity.session.project import Request
     from optim2optax.parity.session.running import run
-    from optim2optax.parity.session.tasks import selecting
 
-    try:
-        selects = selecting(expression)
-    except SyntaxError as error:
-        raise click.UsageError(
-            f"-k {shlex.quote(str(expression))}: {error.msg}"
-        ) from error
     request = Request(
         paths=tuple(Path(path).resolve() for path in paths),
         folder=Path.cwd(),
@@ -270,7 +263,7 @@ def command(
     outputs = {**reports, "save": save}
     wanted = {name: path for name, path in outputs.items() if path is not None}
     try:
-        code = run(request, selects, jobs, wanted, expression)
+        code = run(request, expression, jobs, wanted)
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     context.exit(code)

@@ -44,8 +44,7 @@ def _row(case: Case) -> str:
 
 def _details(case: Case) -> str:
     difference = case.comparison and case.comparison.first_difference
-    # The remarks of a case that ran include its reason.
-    reason = case.reason if case.comparison is None else "\n".join(case.remarks)
+    reason = "\n".join(case.remarks)
     parts: list[str] = []
     if difference:
         text = place(difference)

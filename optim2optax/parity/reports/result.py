@@ -53,10 +53,9 @@ class Case:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The remarks of the comparison and the reason, for a case that ran."""
-        if self.comparison is None:
-            return ()
-        return (*self.comparison.remarks, *self.reason.splitlines())
+        """The remarks of the comparison, if the case ran, and the lines of the reason."""
+        remarks = self.comparison.remarks if self.comparison else ()
+        return (*remarks, *self.reason.splitlines())
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
 
 import click
@@ -37,20 +36,16 @@ def _case(case: Case) -> list[str]:
     verdict = click.style(text, fg=COLORS[case.outcome], bold=True)
     head = f"{verdict}  {case.name}"
     comparison = case.comparison
-    if comparison is None:
-        return [head, *_indented(case.reason.splitlines())]
-    measured = click.style(figures(comparison), dim=True)
     below: list[str] = []
-    if comparison.first_difference is not None:
-        below.append(place(comparison.first_difference))
+    if comparison is not None:
+        head += f"  {click.style(figures(comparison), dim=True)}"
+        if comparison.first_difference is not None:
+            below.append(place(comparison.first_difference))
     # Where nothing is proven, the remark is the message itself.
-    prefix = "" if case.outcome is Verdict.NOTHING_PROVEN else "note: "
+    is_message = case.outcome in (Verdict.NOTHING_PROVEN, Verdict.COULD_NOT_RUN)
+    prefix = "" if is_message else "note: "
     below += [f"{prefix}{line}" for line in case.remarks]
-    return [f"{head}  {measured}", *_indented(below)]
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+    return [head, *(f"    {line}" for line in below)]
 
 
 def _totals(report: Report) -> str:

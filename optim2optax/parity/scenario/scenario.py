@@ -2,18 +2,9 @@
 
 A scenario is a Python file with a generator `run(module)`. It gets the imported module, which is
 the old code or the new, and yields what to compare, usually the optimizer: once at the start, and
-again after each step.
-
-    def run(module):
-        state = module.create(jax.random.PRNGKey(0))
-        yield state
-        for batch in batches():
-            state = module.train_step(state, batch)
-            yield state
-
-Its steps are a closed loop, in which each side computes its own gradients. A scenario that feeds
-recorded gradients to both sides says `replay = True` at its top level, and is then judged by the
-much narrower gate of a replay.
+again after each step. Its steps are a closed loop, in which each side computes its own gradients.
+A scenario that feeds recorded gradients to both sides says `replay = True` at its top level, and is
+then judged by the much narrower gate of a replay.
 """
 
 from __future__ import annotations

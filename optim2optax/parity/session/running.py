@@ -21,7 +21,7 @@ from optim2optax.parity.reports.result import Case, Report, environment, urgency
 from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
 from optim2optax.parity.scenario.baseline import Baseline, as_bytes
 from optim2optax.parity.session.project import Project, Request
-from optim2optax.parity.session.tasks import ScenarioTask, Selects, Task, tasks
+from optim2optax.parity.session.tasks import ScenarioTask, Task, selecting, tasks
 from optim2optax.project.replacing import replacing
 from optim2optax.workers import share
 
@@ -30,21 +30,17 @@ FAILED = 2
 
 
 def run(
-    request: Request,
-    selects: Selects,
-    jobs: int,
-    files: Mapping[str, Path],
-    expression: str | None = None,
+    request: Request, expression: str | None, jobs: int, files: Mapping[str, Path]
 ) -> int:
-    """Run the cases, print what was found, write it, and give the exit code.
+    """Run the cases that an expression selects, report on them, and give the exit code.
 
-    `files` are where to write reports, by their formats, and the baselines to `save`. `expression`
-    is what selects cases, for a message.
+    `files` are where to write reports, by their formats, and the baselines to `save`.
 
     Raises:
         LegacyWheelError: if there is no wheel of the old Flax.
-        UsageError: if there is no old tree.
+        UsageError: if there is no old tree, or the expression is none.
     """
+    selects = selecting(expression)
     if request.against is None:
         # once, before several processes need it
         find_wheel()

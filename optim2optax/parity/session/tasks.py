@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+import click
 import jax
 
 from codemods.model import EmittedOptimizer
@@ -164,7 +165,7 @@ def selecting(expression: str | None) -> Selects:
     """Which cases an expression selects: words with `and`, `or`, `not` and parentheses.
 
     Raises:
-        SyntaxError: if it is no such expression.
+        click.UsageError: if it is no such expression.
     """
     if not expression:
         return lambda _: True
@@ -175,11 +176,13 @@ def selecting(expression: str | None) -> Selects:
 
     # Only texts, operators and parentheses are left.
     pattern = WORD.sub(test, expression)
-    # Adam (Momentum)
-    if any(
-        isinstance(node, ast.Call) for node in ast.walk(ast.parse(pattern, mode="eval"))
-    ):
-        raise SyntaxError("invalid syntax")
+    try:
+        nodes = ast.walk(ast.parse(pattern, mode="eval"))
+        # Adam (Momentum)
+        if any(isinstance(node, ast.Call) for node in nodes):
+            raise SyntaxError("invalid syntax")
+    except SyntaxError as error:
+        raise click.UsageError(f"-k {shlex.quote(expression)}: {error.msg}") from error
     return lambda text: bool(eval(pattern, {"text": text.lower()}))
 
 

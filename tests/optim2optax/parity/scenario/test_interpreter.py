@@ -23,18 +23,9 @@ from tests.optim2optax.conftest import Run
 from tests.optim2optax.processes import environment, run_program
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
-CASES = (
-    *words(
-        "batch_stats decorated_steps gan large_batch learning_rate_schedule "
-        "maml pmap_replicate"
-    ),
-    *(
-        "scan_over_steps",
-        "target_network",
-        "traversal_two_rates",
-        "weight_decay",
-        "weight_norm",
-    ),
+CASES = words(
+    "batch_stats decorated_steps gan large_batch learning_rate_schedule maml pmap_replicate "
+    "scan_over_steps target_network traversal_two_rates weight_decay weight_norm"
 )
 
 
