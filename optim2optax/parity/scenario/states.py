@@ -76,19 +76,17 @@ def _is_train_state(node: Any) -> bool:
     )
 
 
-Row = dict[Path, NDArray[Any]]
-"""The leaves of an optimizer's state dict."""
-
-
 @dataclass
 class States:
     """The optimizers that a scenario yields, by their places in its values.
 
-    `first` are those of its first value, `rows` the leaves of their states in all values.
+    `first` are those of its first value, `leaves` the leaves of their states in all its values, of
+    which there are a `number`.
     """
 
     first: dict[str, PyTree] = field(default_factory=dict)
-    rows: list[dict[str, Row]] = field(default_factory=list)
+    leaves: dict[tuple[str, Path], list[NDArray[Any]]] = field(default_factory=dict)
+    number: int = 0
 
     def keep(self, value: PyTree) -> None:
         """Keep the optimizers of a value that a scenario yields."""
@@ -97,19 +95,17 @@ class States:
             name_of(path): node for path, node in nodes if holds_parameters(node)
         }
         # A later step may be given the same buffers to write into, so values are copied.
-        if not self.rows:
+        if not self.number:
             self.first = jax.tree_util.tree_map(np.array, optimizers)
-        row: dict[str, Row] = {}
+        self.number += 1
         for name, node in optimizers.items():
-            leaves = state_leaves(state_dict(node))
-            row[name] = {place: np.array(leaf) for place, leaf in leaves}
-        self.rows.append(row)
+            for place, leaf in state_leaves(state_dict(node)):
+                self.leaves.setdefault((name, place), []).append(np.array(leaf))
 
     def at(self, name: str, place: Path) -> list[NDArray[Any]]:
         """The leaf at a place of an optimizer's state, in all values; empty if one has none."""
-        found = [row.get(name, {}).get(place) for row in self.rows]
-        leaves = [leaf for leaf in found if leaf is not None]
-        return leaves if len(leaves) == len(found) else []
+        found = self.leaves.get((name, place), [])
+        return found if len(found) == self.number else []
 
 
 def with_states(

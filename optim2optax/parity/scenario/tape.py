@@ -49,7 +49,7 @@ class Tape(Keeper):
         # Those of one kind by the identity of their functions: one `tx` in several states is one.
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = {}
         self.complete = True
-        self.by_hand: set[int] = set()
+        self.by_hand: set[bytes] = set()
         self.defined = False
         self.widened = False
         self._lock = threading.Lock()
@@ -61,22 +61,17 @@ class Tape(Keeper):
         trees = (before, gradients, after)
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), float(rate), before, gradients, after)
-        content = hashlib.blake2b()
-        for leaf in jax.tree_util.tree_leaves(after):
-            content.update(leaf.tobytes())
         with self._lock:
             steps = self.steps[kind_of(named_leaves(before))]
-            steps.setdefault((found.number, content.digest()), found)
+            steps.setdefault((found.number, _digest(after)), found)
 
     def update(self, step: Any, before: Any, after: Any) -> None:
         """Count an update; without its gradients, nothing can be replayed into it."""
         del before
         self.defined |= int(step) != UNKNOWN
-        leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(after)]
-        # Several devices make the same update, which counts once.
-        content = b"".join(leaf.tobytes() for leaf in leaves)
         with self._lock:
-            self.by_hand.add(hash(content))
+            # Several devices make the same update, which counts once.
+            self.by_hand.add(_digest(after))
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
@@ -98,6 +93,14 @@ class Tape(Keeper):
     def lose(self) -> None:
         """Note that states or hyperparameters do not follow from the steps."""
         self.complete = False
+
+
+def _digest(tree: Any) -> bytes:
+    """What tells a tree of arrays from others of its structure."""
+    content = hashlib.blake2b()
+    for leaf in jax.tree_util.tree_leaves(tree):
+        content.update(np.asarray(leaf).tobytes())
+    return content.digest()
 
 
 def evidence_of(old: Tape, new: Tape) -> Evidence:
