@@ -112,40 +112,36 @@ class Sample:
     """Two expressions with placeholders, and values for these.
 
     `values` are by the names of the placeholders. `named` are the source texts of the values, by
-    those that they replace.
+    those that they replace, which `exchange` replaces elsewhere. The functions and classes that the
+    expressions need are in `legacy_supports` and `supports`.
     """
 
     legacy: str
     optax: str
-    values: dict[str, Any] = field(default_factory=dict)
-    named: dict[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any]
+    named: Mapping[str, str]
+    exchange: Exchange
     legacy_supports: tuple[str, ...] = ()
     supports: tuple[str, ...] = ()
 
 
 def sample(
-    legacy_expression: str,
-    optax_expression: str,
-    helpers: Iterable[str] = (),
-    legacy_supports: Iterable[str] = (),
-    supports: Iterable[str] = (),
+    legacy_expression: str, optax_expression: str, helpers: Iterable[str] = ()
 ) -> Sample:
     """Put placeholders with values in place of everything that only the user's program knows.
 
-    The same source text gets the same placeholder on both sides. `helpers` are names that stay,
-    `legacy_supports` and `supports` the functions and classes that the expressions reach.
+    The same source text gets the same placeholder on both sides. `helpers` are names that stay.
     """
     sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
     old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)
-    # The new expression, and definitions, have the placeholders of the old expression.
+    # The new expression has the placeholders of the old one.
     exchange = Exchange(sampler.places)
     return Sample(
         legacy=ast.unparse(old),
         optax=exchange.in_text(optax_expression),
         values=sampler.values,
         named=sampler.named,
-        legacy_supports=tuple(map(exchange.in_text, legacy_supports)),
-        supports=tuple(map(exchange.in_text, supports)),
+        exchange=exchange,
     )
 
 

@@ -35,28 +35,23 @@ TRAVERSAL = traverse_util.ModelParamTraversal
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     """The two texts with placeholders, and the values of these; a schedule is called SCHEDULE."""
-    helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
+    helpers = [*names_defined(supports_of(emitted)), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
         schedule = ast.unparse(ast.parse(emitted.schedule))
         exchange = Exchange({schedule: ast.Name(SCHEDULE, ast.Load())})
         expression = exchange.in_text(expression)
+    sampled = sample(emitted.legacy_expression, expression, helpers)
     if not isinstance(emitted, Counterpart):
-        sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
         # The helpers that `rewrite` emits have no names of the program.
         return replace(sampled, supports=emitted.supports)
-    helpers += names_defined(emitted.legacy_supports)
-    sampled = sample(
-        emitted.legacy_expression,
-        expression,
-        helpers,
-        emitted.legacy_supports,
-        emitted.supports,
-    )
+    exchanged = sampled.exchange.in_text
     return replace(
         sampled,
-        legacy_supports=_reached(sampled.legacy, sampled.legacy_supports),
-        supports=_reached(sampled.optax, sampled.supports),
+        legacy_supports=_reached(
+            sampled.legacy, [*map(exchanged, emitted.legacy_supports)]
+        ),
+        supports=_reached(sampled.optax, [*map(exchanged, emitted.supports)]),
     )
 
 
@@ -73,11 +68,6 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
             found.insert(0, source)
             wanted |= {*names_in(source, "exec")}
     return tuple(found)
-
-
-def helper_names(emitted: EmittedOptimizer) -> list[str]:
-    """The functions and classes that the emitted helpers define."""
-    return names_defined(emitted.supports)
 
 
 def names_defined(sources: Iterable[str]) -> list[str]:

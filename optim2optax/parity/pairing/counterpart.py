@@ -16,7 +16,7 @@ import optax
 from codemods.model import EmittedOptimizer, FileResult
 from codemods.sources.modules import Unit
 from optim2optax.parity.optimizer.sampling import names_in
-from optim2optax.parity.optimizer.texts import Counterpart, helper_names
+from optim2optax.parity.optimizer.texts import Counterpart, names_defined
 from optim2optax.parity.pairing.following import (
     NOTHING,
     Become,
@@ -173,7 +173,7 @@ def _transformations(
     helpers: set[str] = set()
     named: set[str] = set()
     for emitted in optimizers:
-        helpers.update(helper_names(emitted))
+        helpers.update(names_defined(emitted.supports))
         # scale_by_lamb(0.9, 0.999); a class of the helpers is not in such an expression
         for text in (emitted.after, emitted.optax_expression):
             named.update(names_in(f"({text})"))
