@@ -203,6 +203,12 @@ def test_a_state_dict_may_be_pickled(stored: str) -> None:
 
 
 PICKLES = {
+    "under another name": """
+optimizer = step(optimizer)
+restored = pickle.loads(pickle.dumps(optimizer))
+restored = restored.apply_gradient(gradients(restored.target))
+return restored.target
+""",
     "and steps": """
 optimizer = step(optimizer)
 stored = pickle.dumps(optimizer)
