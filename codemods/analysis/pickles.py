@@ -65,10 +65,7 @@ def is_optimizer(facts: Queries, node: ast.expr) -> bool:
 
 
 def held_before(use: Use, facts: Queries) -> str | None:
-    """The name that holds an optimizer where another comes out of a pickle.
-
-    It is that to which this is set, or else the only one of its scope.
-    """
+    """The name that holds an optimizer before it is set to what comes out of a pickle."""
     around = use.parent
     match around:
         case ast.Assign(targets=[ast.Name(id=name) as target]):
@@ -78,19 +75,12 @@ def held_before(use: Use, facts: Queries) -> str | None:
     if not isinstance(scope.node, Owner):
         return None
     order = facts.flow.engine.reaching.order(scope.node)
-    found: set[str] = set()
-    for (owner, other), bindings in facts.flow.engine.index.bindings.items():
-        for binding in bindings if owner is scope else ():
-            number = order.at.get(binding.node)
-            if (
-                number is not None
-                and binding.node is not around
-                and binding.source is not None
-                and not binding.steps
-                and is_optimizer(facts, binding.source)
-                and order.dominates(number, order.at[around])
-            ):
-                found.add(other)
-    if name in found:
-        return name
-    return found.pop() if len(found) == 1 else None
+    for binding in facts.flow.engine.bindings_of(scope, name):
+        source = binding.source
+        if source is None or binding.steps or binding.node is around:
+            continue
+        number = order.at.get(binding.node)
+        is_held = number is not None and is_optimizer(facts, source)
+        if is_held and order.dominates(number, order.at[around]):  # type: ignore[arg-type]
+            return name
+    return None

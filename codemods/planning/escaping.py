@@ -31,9 +31,7 @@ def escaping(plan: Plan) -> list[Decision]:
     uses += (
         use
         for use in plan.facts.of(pickles)
-        if use.name == UNPICKLED
-        and not held_before(use, plan.facts)
-        and not set(migrating).isdisjoint(use.objects)
+        if use.name == UNPICKLED and not set(migrating).isdisjoint(use.objects)
     )
     lines = {(use.unit, use.node.lineno) for use in uses}
     uses += [
@@ -42,7 +40,8 @@ def escaping(plan: Plan) -> list[Decision]:
         if (use.unit, use.node.lineno) not in lines
     ]
     for use in sorted(uses, key=lambda use: (use.unit.path, use.span)):
-        refusal = _told(use)
+        held = held_before(use, plan.facts) if use.name == UNPICKLED else None
+        refusal = _told(use, held)
         decision = Decision(use, catalogue()[refusal.code], None)
         decision.refuse(refusal, "hint")
         if not plan.is_suppressed(decision) and plan.options.selects(refusal.code):
@@ -68,29 +67,46 @@ def _migrating(plan: Plan) -> list[LegacyObject]:
     ]
 
 
-def _told(use: Use) -> Refusal:
-    if use.kind == KIND:
-        return reasons.out_of_view(
+TOLD = {
+    KIND: (
+        (
             "The state dict of an optimizer is read here: its keys are `step`, `params` and "
-            "`opt_state` now, where they were `target` and `state`.",
-            "See to what is done with the keys.",
-        )
-    if use.kind == PICKLED:
-        return reasons.out_of_view(
+            "`opt_state` now, where they were `target` and `state`."
+        ),
+        "See to what is done with the keys.",
+    ),
+    PICKLED: (
+        (
             "An optimizer is pickled here in something else: a train state holds functions, which "
-            "cannot be.",
-            "Pickle `state.replace(apply_fn=None, tx=None)` in its place.",
+            "cannot be."
+        ),
+        "Pickle `state.replace(apply_fn=None, tx=None)` in its place.",
+    ),
+    RATE: (
+        (
+            "This step sets the learning rate in the state, and what makes the optimizer is not "
+            "in view: the state has none unless `optax.inject_hyperparams` makes it."
+        ),
+        "See to what makes its transformation.",
+    ),
+}
+"""What is said of uses of some kinds, and what helps."""
+
+
+def _told(use: Use, held: str | None) -> Refusal:
+    """What is said of a use; `held` is whose transformation is given to what was pickled."""
+    if use.kind in TOLD:
+        return reasons.out_of_view(*TOLD[use.kind])
+    if use.name == UNPICKLED and held:
+        return reasons.out_of_view(
+            f"What was pickled has no transformation now: it gets that of `{held}`, which is made "
+            "here; legacy went on with the hyperparameters that were stored.",
+            "Make it as what was pickled was made.",
         )
     if use.name == UNPICKLED:
         return reasons.out_of_view(
             "What was pickled is a train state now, without its transformation.",
             "Give it one before it takes a step: `.replace(tx=…)`.",
-        )
-    if use.kind == RATE:
-        return reasons.out_of_view(
-            "This step sets the learning rate in the state, and what makes the optimizer is not "
-            "in view: the state has none unless `optax.inject_hyperparams` makes it.",
-            "See to what makes its transformation.",
         )
     if use.kind == READ:
         return reasons.out_of_view(

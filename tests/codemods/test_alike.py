@@ -203,12 +203,6 @@ def test_a_state_dict_may_be_pickled(stored: str) -> None:
 
 
 PICKLES = {
-    "under another name": """
-optimizer = step(optimizer)
-restored = pickle.loads(pickle.dumps(optimizer))
-restored = restored.apply_gradient(gradients(restored.target))
-return restored.target
-""",
     "and steps": """
 optimizer = step(optimizer)
 stored = pickle.dumps(optimizer)
@@ -262,6 +256,10 @@ return Agent(optimizer).optimizer.target
     "where it is made": (
         "return len(pickle.dumps(definition.create(params))) > 0",
         "pickle.dumps(definition.create(params))",
+    ),
+    "into the name of another run's": (
+        "optimizer = pickle.loads(stored)\nreturn step(optimizer).target",
+        "pickle.loads(stored)",
     ),
     "into a function that gives it": (
         """
