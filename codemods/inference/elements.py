@@ -180,10 +180,17 @@ class Elements:
         else:
             found += yield from self._written(container, frame, word)
         yield ("changes", container, word)
-        found += yield from self._entries_at(("stored", box))
+        stored = yield from self._entries_at(("stored", box))
         if box is not container:
             for key, place in (yield from self._entries_at(("stored", container))):
-                found.append((key, self.engine.within(place, frame)))
+                stored.append((key, self.engine.within(place, frame)))
+        for key, place in stored:
+            match place:
+                case ("contents of", others):
+                    found += yield from self.merged(others, word)
+                    found += yield from self.pairs(others)
+                case _:
+                    found.append((key, place))
         is_shifted = (SHIFTED, None) in found
         # xs.insert(0, x): the indices are others now, and the keys of dicts are not
         return [
@@ -362,9 +369,8 @@ class Elements:
         if name in STORING:
             entries += ((None, place) for place in arguments.positional)
         elif name in MERGING:
-            for place in (*arguments.positional, *arguments.unpacked):
-                entries += yield from self.merged(place)
-                entries += yield from self.pairs(place)
+            others = (*arguments.positional, *arguments.unpacked)
+            entries += ((None, ("contents of", place)) for place in others)
             entries += arguments.keywords
         elif name == "setdefault":
             key = key_argument(arguments)

@@ -45,7 +45,7 @@ from codemods.inference.reading import (
 )
 from codemods.inference.scopes import Scope
 from codemods.inference.solver import Equation, Solver, whole
-from codemods.inference.tracing import Tracing, is_default_dict
+from codemods.inference.tracing import DEEP, ITSELF, Tracing, is_default_dict
 from codemods.sources.modules import Project, Unit, name_of
 
 
@@ -370,7 +370,7 @@ class Inference:
             case ("expression", ast.expr() as node, None):
                 own = self.frame_for(self.scopes[node], frame)
                 return ("expression", node, own)
-            case ("each of" | "turn of" as word, inner):
+            case ("each of" | "turn of" | "contents of" as word, inner):
                 return (word, self.within(inner, frame))
         return place
 
@@ -567,8 +567,9 @@ class Inference:
         if unit is None:
             return ()
         # defaultdict(list): each element is one
-        is_held = isinstance(node, ast.Call) and is_default_dict(node)
-        return self.tracing.of(("value", unit, node), is_held=is_held).changes
+        is_nested = isinstance(node, ast.Call) and is_default_dict(node)
+        depth = DEEP if is_nested else ITSELF
+        return self.tracing.of(("value", unit, node), depth=depth).changes
 
     def stands(self, unit: Unit, node: ast.AST) -> Scope:
         """The scope in which a node stands."""

@@ -16,7 +16,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from codemods.inference.accepting import Accepting
-from codemods.inference.containers import CHANGING, METHODS, SAME
+from codemods.inference.containers import (
+    CHANGING,
+    MERGING,
+    METHODS,
+    READING,
+    SAME,
+)
 from codemods.inference.dynamic import names_like
 from codemods.inference.elements import is_generic
 from codemods.inference.exports import exported
@@ -42,11 +48,17 @@ Decorated: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Stop: TypeAlias = tuple[object, ...]
 """A variable, an attribute of a name, the value of a node, or what a function gives."""
 
-Step: TypeAlias = tuple[Stop, bool]
-"""A stop, and whether what is there is in a container."""
+Step: TypeAlias = tuple[Stop, int]
+"""A stop, and in how many containers what is there is, one in another."""
+
+ITSELF, WITHIN, DEEP = 0, 1, 2
+"""It is in no container, in one, or perhaps in any number of them."""
 
 PUTTING = CHANGING - {"sort"}
 """Methods that may put what they are given into a container."""
+
+OF_PAIRS = frozenset(words("items popitem most_common zip enumerate map"))
+"""Functions and methods that give what holds the elements of what they are given."""
 
 OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__")
 """The methods whose first parameter is a class without a decorator."""
@@ -67,6 +79,14 @@ HANDING = EMPTYING.union(
     words("partialmethod contextmanager"),
 )
 """Functions out of view that give back what they are given, or something with it."""
+
+WRAPPING = HANDING - EMPTYING
+WRAPPING -= set(words("jit pmap list tuple iter deque copy deepcopy freeze unfreeze"))
+WRAPPING -= set(words("replicate unreplicate device_put device_get get pop setdefault"))
+"""Those that may give it among others."""
+
+NEW = ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp
+"""Expressions that make a container."""
 
 FURTHEST = 10
 """What is handed on more often is not followed any further."""
@@ -122,8 +142,6 @@ class Tracing:
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
         self._traces: dict[tuple[Step, int], Trace] = {}
-        self._back: dict[ast.FunctionDef, set[str]] = {}
-        """The names that may be in what each function gives."""
         self._modules: set[ast.expr] | None = None
         self._numbers: dict[Step, int] = {}
         self._steps: list[Step] = []
@@ -145,7 +163,8 @@ class Tracing:
 
     def of_class(self, cls: Class) -> Trace:
         # Holder[int](…)
-        return self.of(self._start(cls), is_held=is_generic(cls.node))
+        depth = DEEP if is_generic(cls.node) else ITSELF
+        return self.of(self._start(cls), depth=depth)
 
     @staticmethod
     def _named(scope: Scope | None, name: str) -> Stop:
@@ -156,17 +175,17 @@ class Tracing:
 
     def of_value(self, node: ast.expr) -> Trace:
         """Where what an expression gives is called, also from a container."""
-        return self.of(("value", self._unit(node), node), is_held=True)
+        return self.of(("value", self._unit(node), node), depth=DEEP)
 
-    def of(self, start: Stop, furthest: int = FURTHEST, is_held: bool = False) -> Trace:
+    def of(self, start: Stop, furthest: int = FURTHEST, depth: int = ITSELF) -> Trace:
         """Where what is at a stop may be called or changed.
 
         Args:
           start: the stop.
           furthest: how often it is followed to where it is handed on to.
-          is_held: whether what stands in containers there is followed, too.
+          depth: in how many containers it is there.
         """
-        first = (start, is_held)
+        first = (start, depth)
         if (first, furthest) not in self._traces:
             stops = [*self._reached(first, furthest)]
             self._traces[first, furthest] = Trace(stops)
@@ -205,27 +224,27 @@ class Tracing:
             self._next[number] = ([*map(self._number, following)], here)
         return self._next[number]
 
-    def _following(self, stop: Stop, is_held: bool, here: Here) -> Iterator[Step]:
+    def _following(self, stop: Stop, depth: int, here: Here) -> Iterator[Step]:
         match stop:
             case ("variable", Scope() as scope, str(name)):
-                yield from self._of_variable(scope, name, is_held, here)
+                yield from self._of_variable(scope, name, depth, here)
             case ("attribute", str(name)):
                 nodes = self.engine.index.attributes_read.get(name, ())
                 computed = (
                     node for like, node in self._computed if like.fullmatch(name)
                 )
                 for node in (*(node for node, _ in nodes), *computed):
-                    yield from self._climb(self._unit(node), node, is_held, here)
+                    yield from self._climb(self._unit(node), node, depth, here)
             case ("value", Unit() as unit, ast.AST() as node):
-                yield from self._climb(unit, node, is_held, here)
+                yield from self._climb(unit, node, depth, here)
             case ("given by", Function() as function):
                 near = self._near(function)
                 for call in self.accepting.calls(function, near.calls):
-                    holds = is_held or is_default_dict(call)
-                    yield ("value", self._unit(call), call), holds
+                    inner = DEEP if is_default_dict(call) else depth
+                    yield ("value", self._unit(call), call), inner
                 # what a decorator gives stands for what it decorates
                 for other in near.decorated:
-                    yield self._start(other), is_held
+                    yield self._start(other), depth
 
     @cached_property
     def _computed(self) -> list[tuple[re.Pattern[str], ast.expr]]:
@@ -248,15 +267,15 @@ class Tracing:
 
         What other functions give is left out: these may give each other without end.
         """
-        reached = self._reached((self._start(function), False), NEAR, "given by")
+        reached = self._reached((self._start(function), ITSELF), NEAR, "given by")
         return Trace([*reached])
 
     def _of_variable(
-        self, scope: Scope, name: str, is_held: bool, here: Here
+        self, scope: Scope, name: str, depth: int, here: Here
     ) -> Iterator[Step]:
         index = self.engine.index
         for node in index.reads.get((scope, name), ()):
-            yield from self._climb(scope.unit, node, is_held, here)
+            yield from self._climb(scope.unit, node, depth, here)
         for binding in self.engine.bindings_of(scope, name):
             if isinstance(binding.node, Decorated):
                 yield from self._decorating(binding.node)
@@ -270,11 +289,11 @@ class Tracing:
             if any(self._may_be_of(module.unit, scope, name) for module in sources):
                 bound = binding.alias.asname or name
                 into = binding.scope.binding(bound) or binding.scope
-                yield ("variable", into, bound), is_held
+                yield ("variable", into, bound), depth
         # from module import *
         for importer in self.engine.star_importers(scope):
             if name in exported(scope):
-                yield ("variable", importer, name), is_held
+                yield ("variable", importer, name), depth
         # module.step, getattr(module, "step")
         for read, owner in index.attributes_read.get(name, ()):
             # found["step"].step
@@ -282,7 +301,7 @@ class Tracing:
             while isinstance(held, ast.Subscript):
                 held = held.value
             if self.may_be_module(owner) or held in self._modules_at():
-                yield from self._climb(self._unit(read), read, is_held, here)
+                yield from self._climb(self._unit(read), read, depth, here)
 
     def _decorating(self, node: Decorated) -> Iterator[Step]:
         """The parameters of decorators that a function or class is given to.
@@ -295,7 +314,7 @@ class Tracing:
             listed = self.engine.index.attributes_read.get("__subclasses__", ())
             for read, _ in listed if node.bases else ():
                 unit = self._unit(read)
-                yield ("value", unit, unit.parents[read]), True
+                yield ("value", unit, unit.parents[read]), WITHIN
         for decorator in node.decorator_list:
             for definition in self._definitions(decorator):
                 if isinstance(definition, Class):
@@ -325,13 +344,13 @@ class Tracing:
                     of_class = "classmethod" in self.engine.decorators(inner)
                     if of_class or name in OF_CLASSES:
                         scope = self.engine.functions[inner].scope
-                        yield ("variable", scope, first.arg), False
+                        yield ("variable", scope, first.arg), ITSELF
                 # type(self)(…), self.__class__(…)
                 case (
                     ast.Call(func=ast.Name(id="type"), args=[_])
                     | ast.Attribute(attr="__class__")
                 ):
-                    yield ("value", unit, inner), False
+                    yield ("value", unit, inner), ITSELF
         for base in node.bases:
             for cls in self._definitions(base):
                 if isinstance(cls, Class) and cls.node not in seen:
@@ -364,7 +383,7 @@ class Tracing:
                     continue
                 starts.append(("variable", scope, name))
             for start in starts:
-                trace = self.of(start, is_held=True)
+                trace = self.of(start, depth=DEEP)
                 self._modules.update(node for _, node in trace.nodes)
             # what was followed on the way lacks what is read of them
             self._traces.clear()
@@ -387,7 +406,7 @@ class Tracing:
         )
 
     def _climb(
-        self, unit: Unit, node: ast.AST, is_held: bool, here: Here
+        self, unit: Unit, node: ast.AST, depth: int, here: Here
     ) -> Iterator[Step]:
         """Where what stands at a node, or holds it, is put."""
         if isinstance(node, ast.expr):
@@ -399,16 +418,14 @@ class Tracing:
                     if function is child:
                         here.calls[parent] = None
                         return
-                    given = [*self._given(parent, child)]
-                    yield from ((stop, is_held or holds) for stop, holds in given)
+                    given = [*self._given(parent, child, depth)]
+                    yield from given
                     if not given:
                         here.calls[parent] = None
-                    if not self._comes_back(parent, child, given, is_held):
+                    back = self._coming_back(parent, child, given, depth)
+                    if back is None:
                         return
-                    # State(table)
-                    is_held = is_held or any(
-                        stop[0] == "attribute" for stop, _ in given
-                    )
+                    depth = back
                 case ast.Attribute(attr=name):
                     # states.append(state), states.items()
                     call = unit.parents.get(parent)
@@ -419,19 +436,30 @@ class Tracing:
                     # jax.debug.callback(seen.append, state)
                     if name in CHANGING and isinstance(call, ast.Call):
                         here.changes[call] = None
-                    if is_called and name in (METHODS if is_held else SAME):
-                        yield ("value", unit, call), is_held
+                    if is_called and name in (METHODS if depth else SAME):
+                        yield ("value", unit, call), _given_by(name, depth)
                     return
                 case ast.Subscript(value=value):
                     if value is not child:
                         return
                     for store in self.engine.index.item_stores_of.get(parent, ()):
                         here.changes[store] = None
-                    if not is_held:
+                    if not depth:
                         return
-                # others + states, [*states]
-                case ast.BinOp() | ast.Starred():
-                    if not is_held:
+                    depth = _taken(depth)
+                # others + states
+                case ast.BinOp():
+                    if not depth:
+                        return
+                # [*states], {**states}
+                case ast.Starred():
+                    if not depth:
+                        return
+                    depth = _taken(depth)
+                case ast.Dict(keys=keys, values=values) if (
+                    child in values and keys[values.index(child)] is None
+                ):
+                    if not depth:
                         return
                 case (
                     ast.Dict()
@@ -443,44 +471,45 @@ class Tracing:
                     | ast.SetComp()
                     | ast.GeneratorExp()
                 ):
-                    is_held = True
+                    depth = _put(depth)
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
-                        yield from self._targets(target, is_held)
+                        yield from self._targets(target, depth)
                     return
                 case ast.AnnAssign(target=target, value=value):
                     if child is value:
-                        yield from self._targets(target, is_held)
+                        yield from self._targets(target, depth)
                     return
                 case ast.AugAssign(target=target):
                     # states += [state]
-                    if is_held:
-                        yield from self._targets(target, is_held)
+                    if depth:
+                        yield from self._targets(target, depth)
                     return
                 case ast.NamedExpr(target=target):
-                    yield from self._targets(target, is_held)
+                    yield from self._targets(target, depth)
                 case (
                     ast.For(target=target, iter=source)
                     | ast.AsyncFor(target=target, iter=source)
                     | ast.comprehension(target=target, iter=source)
                 ):
-                    if child is source and is_held:
-                        yield from self._targets(target, is_held)
+                    if child is source and depth:
+                        yield from self._targets(target, _taken(depth))
                     return
-                case ast.withitem(optional_vars=target):
-                    if target is not None:
-                        yield from self._targets(target, is_held)
+                case ast.withitem(optional_vars=ast.expr() as target):
+                    # one that a generator yields, or itself
+                    for held in {depth, _taken(depth)}:
+                        yield from self._targets(target, held)
                     return
                 case ast.Lambda():
                     if child is parent.body:
-                        yield ("given by", self.engine.functions[parent]), is_held
+                        yield ("given by", self.engine.functions[parent]), depth
                     return
                 case ast.Return() | ast.Yield() | ast.YieldFrom():
                     assert isinstance(child, ast.expr)
                     around = function_around(self.engine.scopes[child])
                     if around is not None:
-                        is_held = is_held or isinstance(parent, ast.Yield)
-                        yield ("given by", self.engine.functions[around]), is_held
+                        held = _put(depth) if isinstance(parent, ast.Yield) else depth
+                        yield ("given by", self.engine.functions[around]), held
                     return
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     if child in parent.decorator_list:
@@ -490,16 +519,16 @@ class Tracing:
                     owner = unit.parents[parent]
                     assert isinstance(owner, FunctionNode)
                     inner = self.engine.functions[owner].scope
-                    for one, default in parameters(owner):
+                    for argument, default in parameters(owner):
                         if default is child:
-                            yield ("variable", inner, one.arg), is_held
+                            yield ("variable", inner, argument.arg), depth
                     return
                 case ast.Match():
                     scope = self.engine.scopes[parent.subject]
                     for case in parent.cases:
                         for name in _captured(case.pattern):
                             bound = scope.binding(name) or scope
-                            yield ("variable", bound, name), is_held
+                            yield ("variable", bound, name), depth
                     return
                 case (
                     ast.keyword()
@@ -513,31 +542,31 @@ class Tracing:
                     return
             child = parent
 
-    def _targets(self, target: ast.expr, is_held: bool) -> Iterator[Step]:
+    def _targets(self, target: ast.expr, depth: int) -> Iterator[Step]:
         match target:
             # first, second = states
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                for element in elements if is_held else ():
-                    yield from self._targets(element, is_held)
+                for element in elements if depth else ():
+                    yield from self._targets(element, _taken(depth))
             case ast.Starred(value=inner):
-                yield from self._targets(inner, is_held)
+                yield from self._targets(inner, depth)
             # states["step"] = step: what has the element
             case ast.Subscript(value=inner):
-                yield from self._targets(inner, is_held=True)
+                yield from self._targets(inner, _put(depth))
             case ast.Name(id=name):
                 scope = self.engine.scopes[target]
                 bound = scope.binding(name) or scope
                 # a variable of a class is an attribute of it
                 if isinstance(bound.node, ast.ClassDef):
-                    yield ("attribute", name), is_held
-                yield ("variable", bound, name), is_held
+                    yield ("attribute", name), depth
+                yield ("variable", bound, name), depth
             case ast.Attribute(attr=name):
-                yield ("attribute", name), is_held
+                yield ("attribute", name), depth
 
     # Calls
 
-    def _given(self, call: ast.Call, child: ast.AST) -> Iterator[Step]:
-        """The parameters that get an argument, and whether they hold it then."""
+    def _given(self, call: ast.Call, child: ast.AST, depth: int) -> Iterator[Step]:
+        """The parameters and containers that get an argument."""
         function, index, name = call.func, None, None
         if isinstance(child, ast.keyword):
             name = child.arg
@@ -556,19 +585,26 @@ class Tracing:
                 for argument, _ in (
                     parameters(taker.node) if isinstance(taker, Function) else ()
                 ):
-                    yield ("variable", taker.scope, argument.arg), False
+                    yield ("variable", taker.scope, argument.arg), depth
         # states.append(step), not states.sort(key=step)
         if isinstance(function, ast.Attribute) and function.attr in PUTTING:
-            yield from self._targets(function.value, is_held=True)
+            # settings.update(state=state), settings.update(others): what is in these
+            is_merged = function.attr in MERGING and name is None
+            if depth or not is_merged:
+                inner = depth if is_merged else _put(depth)
+                yield from self._targets(function.value, inner)
         for definition in self._definitions(function):
             if isinstance(definition, Class):
-                yield from self._given_to_class(definition, index, name)
+                given = self._given_to_class(definition, index, name)
             else:
-                yield from self._given_to(definition, index, name)
+                given = self._given_to(definition, index, name)
+            for stop, is_packed in given:
+                yield stop, _put(depth) if is_packed else depth
 
     def _given_to(
         self, function: Function, index: int | None, name: str | None
-    ) -> Iterator[Step]:
+    ) -> Iterator[tuple[Stop, bool]]:
+        """The parameters that get an argument, and whether with others: `*args`."""
         declared = function.node.args
         positional = [*declared.posonlyargs, *declared.args]
         for one in (*positional, *declared.kwonlyargs):
@@ -587,7 +623,7 @@ class Tracing:
 
     def _given_to_class(
         self, cls: Class, index: int | None, name: str | None
-    ) -> Iterator[Step]:
+    ) -> Iterator[tuple[Stop, bool]]:
         if name is not None:
             yield ("attribute", name), False
         fields: list[str] = []
@@ -616,6 +652,10 @@ class Tracing:
         self, node: ast.expr | None, within: tuple[object, ...]
     ) -> list[Function | Class]:
         match node:
+            # losses.append(loss), of Python's own list
+            case ast.Attribute(value=owner, attr=name) if name in METHODS:
+                is_own = self._is_of_python(owner)
+                return [] if is_own else [*self.engine.index.defined.get(name, ())]
             case ast.Attribute(attr=name):
                 return [*self.engine.index.defined.get(name, ())]
             case ast.Lambda():
@@ -633,6 +673,16 @@ class Tracing:
                 return found
         return []
 
+    def _is_of_python(self, node: ast.expr) -> bool:
+        """Whether a variable is only ever bound to new containers of Python."""
+        if not isinstance(node, ast.Name):
+            return False
+        scope = self.engine.scopes[node].binding(node.id)
+        bindings = [] if scope is None else self.engine.bindings_of(scope, node.id)
+        return bool(bindings) and all(
+            isinstance(one.source, NEW) and not one.steps for one in bindings
+        )
+
     def _defined_by(
         self, binding: Binding, within: tuple[object, ...]
     ) -> list[Function | Class]:
@@ -647,31 +697,38 @@ class Tracing:
         # p_step = jax.pmap(partial(step, model))
         return self._defined(binding.source, within)
 
-    def _comes_back(
-        self, call: ast.Call, child: ast.AST, given: list[Step], is_held: bool
-    ) -> bool:
-        """Whether what a call is given, or what holds it, may be in what it gives."""
+    @staticmethod
+    def _coming_back(
+        call: ast.Call, child: ast.AST, given: list[Step], depth: int
+    ) -> int | None:
+        """How deep it is in what the call gives that gets it; None if it is not there."""
         name = last_name(call.func)
-        if name in HANDING:
-            # list(states), dict(state=state)
-            return is_held or name not in EMPTYING or isinstance(child, ast.keyword)
-        return any(self._hands_back(stop) for stop, _ in given)
+        # State(table)
+        if any(stop[0] == "attribute" for stop, _ in given):
+            return _put(depth)
+        # list(states), dict(state=state)
+        if name in EMPTYING and not isinstance(child, ast.keyword):
+            return _given_by(name, depth) if depth else None
+        if name not in HANDING:
+            return None
+        return DEEP if depth and name in WRAPPING else depth
 
-    def _hands_back(self, stop: Stop) -> bool:
-        """Whether a function may give back a parameter; an instance has what it is given."""
-        match stop:
-            case ("variable", Scope(node=ast.FunctionDef() as function), str(name)):
-                if function not in self._back:
-                    givers = ast.Return | ast.Lambda | ast.Yield | ast.FunctionDef
-                    self._back[function] = {
-                        one.id
-                        for inner in ast.walk(function)
-                        if isinstance(inner, givers) and inner is not function
-                        for one in ast.walk(inner)
-                        if isinstance(one, ast.Name)
-                    }
-                return name in self._back[function]
-        return True
+
+def _put(depth: int) -> int:
+    """How deep something is once what it is in is put into a container."""
+    return min(depth + 1, DEEP)
+
+
+def _taken(depth: int) -> int:
+    """How deep something is in an element of what it is in."""
+    return depth if depth == DEEP else max(depth - 1, ITSELF)
+
+
+def _given_by(name: str, depth: int) -> int:
+    """How deep something is in what a function or method gives that gets what it is in."""
+    if name in OF_PAIRS:
+        return _put(depth)
+    return _taken(depth) if name in READING or name == "next" else depth
 
 
 def is_default_dict(call: ast.Call) -> bool:

@@ -33,7 +33,7 @@ from codemods.inference.objects import (
 from codemods.inference.reading import Binding, key_of, last_name, parameters
 from codemods.inference.recorded import Annotation, Import, PassedOn, Reading
 from codemods.inference.scopes import Scope
-from codemods.inference.tracing import Trace
+from codemods.inference.tracing import DEEP, Trace
 from codemods.sources.modules import Project, Unit
 
 COPYING = {
@@ -386,7 +386,7 @@ class View:
                 scope = self.engine.function_with(place).scope
                 yield from self.stands_at(("variable", scope, name))
             case ("variable", Scope(), str()):
-                yield from self.engine.tracing.of(place, is_held=True).nodes  # type: ignore[arg-type]
+                yield from self.engine.tracing.of(place, depth=DEEP).nodes  # type: ignore[arg-type]
             case ("target", LegacyObject() as optimizer):
                 for _, node in self.reading.attributes:
                     if node.attr == "target" and self.solver.has(node.value, optimizer):
@@ -395,7 +395,7 @@ class View:
     def trace(self, node: ast.expr) -> Trace:
         """What becomes of the value of an expression, or of what holds it, by the text."""
         unit = self.engine.scopes[node].unit
-        return self.engine.tracing.of(("value", unit, node), is_held=True)
+        return self.engine.tracing.of(("value", unit, node), depth=DEEP)
 
     def origins(self, place: Place) -> list[ast.expr]:
         """The expressions from which what is at a place comes unchanged."""
