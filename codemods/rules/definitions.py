@@ -19,11 +19,12 @@ from codemods.optimizers.arguments import (
     PLACEHOLDER,
 )
 from codemods.optimizers.base import learning_rate
-from codemods.rewriting.edits import ConvertDefinition, Edit
+from codemods.rewriting.edits import ConvertDefinition, Edit, Keep
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
 from codemods.rules.notes import is_part
+from codemods.rules.param_states import new_by_definition
 from codemods.rules.same_arguments import alias_of_call
 from codemods.rules.types import made_by_hand, named
 
@@ -172,8 +173,11 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     "definition.apply_gradient",
     "definition.own",
 )
-def internals(use: Use, context: Context) -> Refusal:
+def internals(use: Use, context: Context) -> Keep | Refusal:
     """Code that uses the internals of a definition stays, with a reason."""
+    # optimizer.replace(state=optimizer.optimizer_def.init_state(params))
+    if new_by_definition(use.call, use.unit, context) is not None:
+        return Keep()
     return reasons.definition_internals(
         f"`.{use.name}` is asked of an optimizer definition; a gradient transformation has none, "
         "or another.",

@@ -37,6 +37,7 @@ from codemods.rules.context import Context
 from codemods.rules.param_states import (
     counts_in_state,
     is_new_state,
+    new_by_definition,
     new_step,
     state_is_used,
 )
@@ -378,9 +379,10 @@ def _with_one_step(body: list[ast.stmt]) -> str:
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Replacing the parameters keeps the optimizer's state and step, before and after. The state
-    may be replaced by one in which each array is a function of the old ones (FO211), or by one with
-    another step. Frozen parameters are unfrozen instead, if those that they replace came from a
-    model: they are plain dicts today, and so is the state.
+    may be replaced by one in which each array is a function of the old ones (FO211), by one with
+    another step, or by a new one that the optimizer's definition makes. Frozen parameters are
+    unfrozen instead, if those that they replace came from a model: they are plain dicts today, and
+    so is the state.
     """
     call = use.call
     if call is None:
@@ -401,10 +403,9 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
         new = _new_field(index, keyword, use, context)
         if isinstance(new, Refusal):
             return new
-        given, value = new
+        given, values = new
         arguments += given
-        if value is not None:
-            holes.append((str(given[0].keyword), use.unit.span(value)))
+        holes += ((name, use.unit.span(value)) for name, value in values.items())
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", tuple(arguments), tuple(holes)
     )
@@ -415,16 +416,16 @@ def _new_field(
     keyword: ast.keyword,
     use: Use,
     context: Context,
-) -> tuple[list[Argument], ast.expr | None] | Refusal:
-    """What a train state is given for one keyword, with what its templates call as the first."""
+) -> tuple[list[Argument], dict[str, ast.expr]] | Refusal:
+    """What a train state is given for one keyword, with what the holes of its templates get."""
     value = keyword.value
     if keyword.arg == "target":
         params = frozen(value, context.facts)
         # optimizer.replace(target=flax.core.freeze(params)), where a model made plain dicts
         if params is not None and are_plain(use.objects, context.facts):
             unfrozen = Argument("params", template="{flax}.core.unfreeze({params})")
-            return [unfrozen], params
-        return [Argument("params", index=index)], None
+            return [unfrozen], {"params": params}
+        return [Argument("params", index=index)], {}
     if keyword.arg != "state":
         return reasons.definition_internals(
             f"`replace({keyword.arg}=…)` has no counterpart.", "Make a new train state."
@@ -433,7 +434,16 @@ def _new_field(
     if is_new_state(value, use.unit, context):
         assert isinstance(value, ast.Call)
         states = value.keywords[0].value
-        return [Argument("opt_state", template="{opt_state}")], states
+        return [Argument("opt_state", template="{opt_state}")], {"opt_state": states}
+    # optimizer.replace(state=optimizer.optimizer_def.init_state(params))
+    new = new_by_definition(value, use.unit, context)
+    if new is not None:
+        definition, params = new
+        anew = [
+            Argument("step", template=context.counted.zero(use.objects)),
+            Argument("opt_state", template="{definition}.init({initial})"),
+        ]
+        return anew, {"definition": definition, "initial": params}
     # optimizer.replace(state=optimizer.state.replace(step=0))
     step = new_step(value, use.unit, context)
     if step is not None:
@@ -442,7 +452,7 @@ def _new_field(
         if counts_in_state(use.owner, context):
             counted = "{optax}.tree_utils.tree_set({owner}.opt_state, count={step})"
             arguments.append(Argument("opt_state", template=counted))
-        return arguments, step
+        return arguments, {"step": step}
     return reasons.state(
         "`replace(state=…)` exchanges the optimizer's state.",
         "Replace `opt_state` by what the transformation expects.",

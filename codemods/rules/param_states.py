@@ -200,6 +200,36 @@ def is_new_state(node: ast.AST | None, unit: Unit, context: Context) -> bool:
     return found is not None and _is_mapped(*found, unit, context)
 
 
+def new_by_definition(
+    node: ast.AST | None, unit: Unit, context: Context
+) -> tuple[ast.expr, ast.expr] | None:
+    """Take apart `definition.init_state(params)` within its `optimizer.replace(state=…)`.
+
+    Returns the definition, which has to be the optimizer's own, and the parameters.
+    """
+    word = unit.parents.get(node) if node is not None else None
+    replaced = unit.parents.get(word) if isinstance(word, ast.keyword) else None
+    match node, word, replaced:
+        case (
+            ast.Call(
+                func=ast.Attribute(value=definition, attr="init_state"),
+                args=args,
+                keywords=words,
+            ),
+            ast.keyword(arg="state"),
+            ast.Call(func=ast.Attribute(value=optimizer, attr="replace")),
+        ) if [word.arg for word in words] == ["params"] * (1 - len(args)):
+            made = context.facts.legacy_objects(definition, "definition")
+            own = [
+                one
+                for obj in context.facts.legacy_objects(optimizer, "optimizer")
+                for one in context.facts.legacy.definitions(obj)
+            ]
+            [params] = [*args, *(word.value for word in words)]
+            return (definition, params) if made and {*made} == {*own} else None
+    return None
+
+
 def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | None:
     """The step in `optimizer.replace(state=optimizer.state.replace(step=value))`, if simple."""
     found = _new_field(node, "step", unit, context)

@@ -57,6 +57,42 @@ def test_the_step_alone_where_no_state_counts() -> None:
     assert f"optimizer.replace(step={ZERO})" in after
 
 
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("name", ["Adam", "Momentum"])
+@pytest.mark.parametrize(
+    "made",
+    ["optimizer.optimizer_def.init_state({})", "definition.init_state(params={})"],
+)
+def test_a_new_state_of_its_own_definition_is_that_of_its_transformation(
+    name: str, made: str
+) -> None:
+    fresh = made.format("optimizer.target")
+    after = assert_alike(HEAD.format(name="b") + ANEW.format(name, fresh))
+    initial = made.partition(".init_state")[0].replace("optimizer_def", "tx")
+    shown = "".join(after.split())
+    assert f"replace(step=0,opt_state={initial}.init(optimizer.params))" in shown
+    assert "class " not in after
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_a_new_state_of_another_definition_is_kept() -> None:
+    after = assert_alike(
+        HEAD.format(name="b")
+        + ANEW.format("Adam", "optim.Adam(0.2).init_state(start())")
+    )
+    assert ".tx.init(" not in after
+
+
+ANEW = """
+def run():
+    definition = optim.{}(0.1)
+    optimizer = definition.create(start())
+    for i in range(5):
+        if i == 3:
+            optimizer = optimizer.replace(state={})
+        optimizer = step(optimizer)
+    return optimizer.target, optimizer.state.step
+"""
 SKIP = """
 def guarded(optimizer, is_finite):
     new = step(optimizer)
