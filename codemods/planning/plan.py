@@ -26,7 +26,7 @@ from codemods.planning.groups import (
 from codemods.planning.judging import judge, of_failure, still_left
 from codemods.planning.keeping import may_keep_interface, staying
 from codemods.planning.sharing import shared
-from codemods.rewriting.edits import Edit, Keep
+from codemods.rewriting.edits import ConvertDefinition, Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -147,7 +147,7 @@ def _with_outcome(use: Use, rule: Rule, context: Context) -> Decision:
         outcome = context.form(use, outcome)
     edit = outcome if isinstance(outcome, Edit) else None
     notes = context.notes.of(use)
-    if edit is not None and edit.note:
+    if isinstance(edit, ConvertDefinition) and edit.note:
         notes.append(edit.note)
     decision = Decision(use, rule, edit, note=joined(" ", notes))
     if isinstance(outcome, Refusal):
