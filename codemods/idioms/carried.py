@@ -14,19 +14,15 @@ from codemods.analysis.origins import FunctionNode, Origins, function_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.float_rates import CarriedRates
-from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.base import RATE, Support, helper
 from codemods.sources.modules import Unit
 
-KEEP_TYPES = Support(
-    name="keep_types",
-    source='''def keep_types(new, old):
+KEEP_TYPES = helper('''def keep_types(new, old):
     """A new state in the types of the old one, which a loop of JAX needs."""
     return jax.tree_util.tree_map(
         lambda x, y: jnp.asarray(x, jnp.result_type(y)), new, old
     )
-''',
-    imports=("import jax", "import jax.numpy as jnp"),
-)
+''')
 
 
 def typed(

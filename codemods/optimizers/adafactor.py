@@ -17,11 +17,8 @@ the type of the parameters: they come nearer to each other than either to float3
 
 from __future__ import annotations
 
-import libcst as cst
-
 from codemods.cst.pieces import Piece, new
 from codemods.cst.template import expression
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments, constant
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
@@ -50,8 +47,7 @@ MOMENTS = {
 OPTIONAL = ("clipping_threshold", "beta1", "weight_decay_rate")
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("epsilon2", 1e-3)
     # `optax.adafactor` fixes it at this value
     if arguments.may_be_alias and "epsilon2" not in arguments:

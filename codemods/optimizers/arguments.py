@@ -12,7 +12,7 @@ from codemods.cst.spacing import EQUAL, source
 from codemods.cst.template import expression
 from codemods.inference.binding import Bound, bind_values, taking
 from codemods.model import Form
-from codemods.optimizers.base import RATE, Parameter
+from codemods.optimizers.base import RATE, Converted, LegacyOptimizer, Parameter
 from codemods.optimizers.methods import RATE_FIRST
 
 UNSET_RATE = "0.0"
@@ -51,16 +51,18 @@ class Arguments:
         form: Form,
         inject: bool,
     ) -> None:
+        self.form = form
         self.inject = inject
-        self.first = signature[0].name
+        self.first = signature[0].name if signature else ""
         self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
         defaults = {parameter.name: parameter.default for parameter in signature}
-        given = bound(taking("**more", **defaults), call)
-
+        given = bound(taking("*groups", "**more", **defaults), call)
         names = {id(argument): name for name, argument in given.items()}
         for piece in self.layout.pieces:
-            self.left[names[id(piece.argument)]] = piece
+            # the groups of a MultiOptimizer have no names
+            if id(piece.argument) in names:
+                self.left[names[id(piece.argument)]] = piece
         # a hyperparameter is injected by its name: Adam(0.1) becomes adam(learning_rate=0.1)
         if inject and RATE in self.left:
             rate = self.left[RATE]
@@ -176,6 +178,15 @@ class Arguments:
         first = self.layout.annotated(first, self.left.values())
         callee = expression("optax.chain")
         return self.layout.arrange(callee, [first, *others], stack=True)
+
+
+def converted(
+    optimizer: LegacyOptimizer, call: cst.Call, form: Form, inject: bool
+) -> Converted:
+    """What becomes of a constructor call, perhaps with an injected learning rate."""
+    # the optimizers within a composite one are converted on their own
+    inject = inject and not optimizer.is_composite
+    return optimizer.convert(Arguments(call, optimizer.parameters, form, inject))
 
 
 def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:

@@ -12,25 +12,22 @@ from collections.abc import Iterable
 from textwrap import indent
 
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import LegacyOptimizer, Support
-from codemods.optimizers.functions import WIDTH, fitted
+from codemods.optimizers.base import LegacyOptimizer, Support, helper
+from codemods.optimizers.functions import BY_NAME, WIDTH, fitted
 
-OPTIMIZER_STATE = Support(
-    name="OptimizerState",
-    source='''@struct.dataclass
+OPTIMIZER_STATE = helper(
+    '''@struct.dataclass
 class OptimizerState:
     """The number of steps taken, and what the optimizer keeps for each parameter."""
 
     step: jax.Array
     param_states: optax.Params
 ''',
-    imports=("from flax import struct", "import jax", "import optax"),
     is_shared=True,
 )
 
-OPTIMIZER_DEF = Support(
-    name="OptimizerDef",
-    source='''class OptimizerDef:
+OPTIMIZER_DEF = helper(
+    '''class OptimizerDef:
     """A rule that makes new parameters, and an optax transformation as well.
 
     A subclass has `init_param_state` and `apply_param_gradient`, or `init_state` and
@@ -79,28 +76,19 @@ OPTIMIZER_DEF = Support(
             lambda new, old: new - old, new_params, params
         ), state
 ''',
-    imports=("import jax", "import jax.numpy as jnp"),
     is_shared=True,
 )
 
-APPLY_GRADIENTS_WITH = Support(
-    name="apply_gradients_with",
-    source='''def apply_gradients_with(state, grads, **hyper_params):
+APPLY_GRADIENTS_WITH = helper(
+    '''def apply_gradients_with(state, grads, **hyper_params):
     """One step of a train state with other hyperparameters than usual."""
     tx, given = state.tx, state.tx.update_hyper_params(**hyper_params)
     params, opt_state = tx.apply_gradient(given, state.params, state.opt_state, grads)
     return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
 ''',
-    imports=(),
     is_shared=True,
 )
 
-IMPORTS = {
-    "NamedTuple": "from typing import NamedTuple",
-    "jax.": "import jax",
-    "jnp.": "import jax.numpy as jnp",
-    "optax.": "import optax",
-}
 HYPER_PARAMS = "HyperParams"
 PARAM_STATE = "ParamState"
 
@@ -137,8 +125,8 @@ def by_name(names: Iterable[str]) -> tuple[Support, ...]:
         support.name: support for name in names for support in interface_of(name)
     }
     entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
-    source = f"FLAX_OPTIMIZERS = {{\n{entries}}}\n"
-    return *classes.values(), Support("FLAX_OPTIMIZERS", source, (), is_shared=True)
+    table = helper(f"{BY_NAME} = {{\n{entries}}}\n", is_shared=True)
+    return *classes.values(), table
 
 
 def param_state(optimizer: str) -> Support:
@@ -168,8 +156,7 @@ class {name}:
 
 {lines}
 '''
-    imports = ("from flax import struct", "import jax")
-    return Support(name, source, imports, is_shared=True)
+    return helper(source, is_shared=True)
 
 
 def _title(optimizer: LegacyOptimizer) -> str:
@@ -203,11 +190,10 @@ def _optimizer(name: str) -> tuple[Support, ...]:
     source = found.interface or source
     hyper_params = (_hyper_params(name),) if found.parameters else ()
     kept = (param_state(name),) if found.state else ()
-    needed = [statement for word, statement in IMPORTS.items() if word in source]
     return (
         OPTIMIZER_STATE,
         OPTIMIZER_DEF,
         *kept,
         *hyper_params,
-        Support(name, source, tuple(needed), is_shared=True),
+        helper(source, is_shared=True),
     )

@@ -14,6 +14,7 @@ from codemods.cst.template import expression, statement
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import (
     behind,
+    converted,
     with_float_rate,
     with_rate,
     with_set_decay,
@@ -88,12 +89,12 @@ def _converted(
     if edit.sets_decay:
         call = with_set_decay(call, optimizers()[edit.optimizer].parameters)
     file.left.has_unset = file.left.has_unset or edit.inject
-    converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
-    file.need(converted.supports, are_fixed=True)
+    new = converted(optimizers()[edit.optimizer], call, file.form, edit.inject)
+    file.need(new.supports, are_fixed=True)
     if not edit.link:
-        return converted.expression
+        return new.expression
     # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
-    return behind(expression(edit.link), converted.expression)
+    return behind(expression(edit.link), new.expression)
 
 
 # Calls

@@ -14,24 +14,18 @@ from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Prose, Refusal
-from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.base import RATE, Support, helper
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.sources.modules import Unit
 
-IS_HYPERPARAM = Support(
-    name="is_hyperparam",
-    source='''def is_hyperparam(path, _):
+IS_HYPERPARAM = helper('''def is_hyperparam(path, _):
     """Whether this is a hyperparameter in an optimizer's state, not a parameter."""
     return getattr(path[-2], "name", None) == "hyperparams"
-''',
-    imports=(),
-)
+''')
 
-SET_RATES = Support(
-    name="set_learning_rates",
-    source='''def set_learning_rates(opt_state, *rates):
+SET_RATES = helper('''def set_learning_rates(opt_state, *rates):
     """Set the learning rate of each group of `partition_by_path`."""
     for index, rate in enumerate(rates):
         group = jax.tree_util.DictKey(str(index))
@@ -39,9 +33,7 @@ SET_RATES = Support(
             opt_state, lambda path, _: group in path, learning_rate=rate
         )
     return opt_state
-''',
-    imports=("import jax", "import optax"),
-)
+''')
 
 SET_RATES_ALONE = replace(
     SET_RATES,

@@ -9,7 +9,7 @@ from codemods.inference.binding import Wrong, arguments_of, bind
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import helper
 from codemods.optimizers.interface import (
     APPLY_GRADIENTS_WITH,
     by_name,
@@ -31,18 +31,14 @@ FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 STORED = {"state_dict": STATE_DICT, "restore_state": RESTORE_STATE_DICT}
 """The methods of a definition that make and read state dicts, with their signatures."""
 
-RESTORED = Support(
-    name="restored",
-    source='''def restored(params, opt_state, state_dict):
+RESTORED = helper('''def restored(params, opt_state, state_dict):
     """Parameters and the state of an optimizer, from their state dict."""
     wanted = {"target": params, "state": opt_state}
     return tuple(
         serialization.from_state_dict(old, state_dict[key])
         for key, old in wanted.items()
     )
-''',
-    imports=("from flax import serialization",),
-)
+''')
 
 ARGUMENTS = "FO905"
 """The code of the reason why a call stays that legacy did not accept."""

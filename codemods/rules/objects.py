@@ -18,7 +18,7 @@ from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, helper
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
@@ -42,9 +42,7 @@ from codemods.rules.param_states import (
 )
 from codemods.vocabulary import CALL_WITH_OTHERS, full_names
 
-ANY_PARAMS_TRAIN_STATE = Support(
-    name="AnyParamsTrainState",
-    source='''class AnyParamsTrainState({TrainState}):
+ANY_PARAMS_TRAIN_STATE = helper('''class AnyParamsTrainState({TrainState}):
     """A train state whose params may be any pytree, such as an array or a dataclass.
 
     The plain one looks for a key in its params.
@@ -60,9 +58,7 @@ ANY_PARAMS_TRAIN_STATE = Support(
         params = optax.apply_updates(self.params, updates)
         step = self.step + 1
         return self.replace(step=step, params=params, opt_state=opt_state, **kwargs)
-''',
-    imports=("import optax",),
-)
+''')
 
 
 @rule(

@@ -11,7 +11,7 @@ import re
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, helper
 from codemods.removed import Removed, row_of
 from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
@@ -43,10 +43,7 @@ INDEXING = {
 """The methods of `x.at[…]` that took the place of the functions `jax.ops.index_…`."""
 
 HELPERS = {
-    "device_put_replicated": Support(
-        "device_put_replicated",
-        '''\
-def device_put_replicated(x, devices):
+    "device_put_replicated": helper('''def device_put_replicated(x, devices):
     """A copy of each array on each of some devices, under a new first axis."""
     mesh = jax.sharding.Mesh(devices, ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
@@ -55,12 +52,8 @@ def device_put_replicated(x, devices):
         return jax.device_put(jax.numpy.stack([leaf] * len(devices)), sharding)
 
     return jax.tree_util.tree_map(put, x)
-''',
-        ("import jax",),
-    ),
-    "device_put_sharded": Support(
-        "device_put_sharded",
-        '''def device_put_sharded(shards, devices):
+'''),
+    "device_put_sharded": helper('''def device_put_sharded(shards, devices):
     """Put one tree for each device on these, under a new first axis."""
     mesh = jax.sharding.Mesh(devices, ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
@@ -69,9 +62,7 @@ def device_put_replicated(x, devices):
         return jax.device_put(jax.numpy.stack(leaves), sharding)
 
     return jax.tree_util.tree_map(put, *shards)
-''',
-        ("import jax",),
-    ),
+'''),
 }
 """The functions that are added to a file, by the names of those that they replace."""
 
