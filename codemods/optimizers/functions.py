@@ -33,13 +33,9 @@ def function_name(optimizer: str) -> str:
 
 
 def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]:
-    """The function, behind the helpers that it calls.
+    """The function for a class that is not composite, behind the helpers that it calls.
 
-    Args:
-      optimizer: the name of a legacy class that is not composite.
-      form: the form of optax code in its body.
-      inject: whether the learning rate is an injected hyperparameter; if not, the function requires
-        one.
+    Unless the learning rate is injected, it requires one.
     """
     found = optimizers()[optimizer]
     name = function_name(optimizer)

@@ -141,10 +141,15 @@ def param_state(optimizer: str) -> Support:
 def _hyper_params(optimizer: str) -> Support:
     """The class of the hyperparameters of an optimizer."""
     legacy = optimizers()[optimizer]
-    parameters = [parameter.name for parameter in legacy.parameters]
-    names = [legacy.hyper_fields.get(parameter, parameter) for parameter in parameters]
     what = f"The hyperparameters of {optimizer}."
-    return _record(f"{optimizer}{HYPER_PARAMS}", what, filter(None, names))
+    return _record(f"{optimizer}{HYPER_PARAMS}", what, _hyper_fields(legacy))
+
+
+def _hyper_fields(optimizer: LegacyOptimizer) -> list[str]:
+    """The names of the hyperparameters of an optimizer."""
+    parameters = [parameter.name for parameter in optimizer.parameters]
+    names = [optimizer.hyper_fields.get(one, one) for one in parameters]
+    return [*filter(None, names)]
 
 
 def _record(name: str, what: str, fields: Iterable[str]) -> Support:
@@ -167,27 +172,27 @@ def _title(optimizer: LegacyOptimizer) -> str:
 def _optimizer(name: str) -> tuple[Support, ...]:
     """The class that keeps the interface of an optimizer, behind what it needs."""
     found = optimizers()[name]
-    names = [parameter.name for parameter in found.parameters]
+    names = _hyper_fields(found)
     given = [f"{parameter.name}={parameter.default}" for parameter in found.parameters]
     signature = fitted("    def __init__", ["self", *given], ":")
     passed = fitted(f"            {name}{HYPER_PARAMS}", names, "")
     made = f"        super().__init__({passed.lstrip()})"
     if len(made) > WIDTH:
         made = f"        super().__init__(\n{passed}\n        )"
+    init = f"{signature}\n{made}"
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
     state = fitted(f"        return {name}{PARAM_STATE}", initial.split(", "), "")
     source = f'''class {name}({OPTIMIZER_DEF.name}):
     """{_title(found)}, as a rule for each parameter."""
 
-{signature}
-{made}
+{init}
 
     def init_param_state(self, param):
 {state if found.state else "        return ()"}
 
     def apply_param_gradient(self, step, hyper_params, param, state, grad):
 {indent(found.rule, " " * 8)}'''
-    source = found.interface or source
+    source = found.interface.replace("{init}", init) or source
     hyper_params = (_hyper_params(name),) if found.parameters else ()
     kept = (param_state(name),) if found.state else ()
     return (

@@ -46,10 +46,7 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of the source at `span`.
-
-    The rest are its consequences, with the defaults for an edit that has none.
-    """
+    """A change of the source at `span`, with its consequences, by default none."""
 
     span: Span
 
@@ -162,10 +159,7 @@ class ReplaceQuoted(Edit):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a rewritten call: the original one at `index`, or a template.
-
-    It is passed by `keyword`, if that is given.
-    """
+    """An argument of a new call, by a keyword if given: the original at `index`, or a template."""
 
     keyword: str | None
     index: int | None = None
@@ -297,11 +291,7 @@ class ConvertDefinition(Edit):
 
 @dataclass(frozen=True)
 class ConvertClass(Replace):
-    """Put a function in the place of a legacy class, or of the callee of its call.
-
-    `alias` is the function of optax, if there is one that takes the same arguments by the same
-    names.
-    """
+    """Put a function, perhaps of optax, in the place of a legacy class, alone or called."""
 
     inject: bool = False
     alias: Alias | None = None
@@ -380,10 +370,7 @@ class ChangeParameters(StatementEdit):
 
 @dataclass(frozen=True)
 class DeriveState(StatementEdit):
-    """Let the dataclass at `span` derive from `TrainState`, without its decorator.
-
-    It loses the fields that are `dropped`.
-    """
+    """Let the dataclass at `span` derive from `TrainState`, without the `dropped` fields."""
 
     dropped: tuple[str, ...]
 
