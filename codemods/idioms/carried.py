@@ -28,10 +28,7 @@ KEEP_TYPES = helper('''def keep_types(new, old):
 def typed(
     opt_state: str, old: str, use: Use, stepping: Stepping
 ) -> tuple[str, tuple[Support, ...]]:
-    """A template for the state with a new learning rate, and the helpers that it needs.
-
-    The rate has the type of the old one where that matters.
-    """
+    """A template for a state with a new rate, of the old type where that matters; its helpers."""
     steps, kinds = stepping.steps(use.objects) or [use], stepping.facts.of(CarriedRates)
     loops = any(
         _in_loop(step.node, step.unit, stepping.origins, set()) for step in steps
@@ -59,10 +56,7 @@ def _rates(step: Use) -> Iterator[ast.expr]:
 def _in_loop(
     node: ast.AST, unit: Unit, origins: Origins, seen: set[FunctionNode]
 ) -> bool:
-    """Whether a node is within a function that a loop or branch of JAX calls.
-
-    Other functions may be in between.
-    """
+    """Whether a loop or branch of JAX calls the function around a node, perhaps through others."""
     function = function_of(unit, node)
     if function is None or function in seen:
         return False

@@ -193,17 +193,15 @@ def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
 # Deciding, on the plain syntax tree
 
 UNPACKED = Refusal(
-    "FO904",
-    "The arguments of this optimizer are unpacked from a variable.",
-    "Name the arguments, as optax names them.",
+    "FO904", "The arguments of this call are unpacked.", "Name the arguments."
 )
 
 
-def given(
-    call: ast.Call, signature: Iterable[Parameter]
+def arguments_given(
+    call: ast.Call, signature: Signature
 ) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they are unknown."""
-    found = bind(signature_of(signature), call)
+    found = bind(signature, call)
     # optim.Adam(0.1, learning_rate=0.1)
     if isinstance(found, Wrong):
         why = f"Python refuses this call: {found.why}."
@@ -226,17 +224,14 @@ def refuser(
 ) -> Callable[[ast.Call], Refusal | None]:
     """A `refuse` that checks a call against a signature.
 
-    Args:
-      signature: the parameters. Where a number is the default, None made legacy fail.
-      optional: the numbers that may be None all the same.
-      plain: the parameters whose value the new code has twice, so that it must not be computed in
-        the call.
+    Where a number is the default, None made legacy fail, unless it is `optional`. The new code has
+    the value of `plain` parameters twice, so that it must not be computed in the call.
     """
     with_numbers = (one.name for one in signature if _is_number(one.default))
     numbers = {*with_numbers} - {*optional}
 
     def refuse(call: ast.Call) -> Refusal | None:
-        found = given(call, signature)
+        found = arguments_given(call, signature_of(signature))
         if isinstance(found, Refusal):
             return found
         for name, value in found.items():

@@ -24,10 +24,7 @@ CREATING = ("FO102", "FO302", "FO706")
 
 
 class Emitter:
-    """Replaces the names within a definition by the definitions that they stand for.
-
-    `after` has the new source text of each edited span, by file.
-    """
+    """Replaces names in definitions by what they stand for; `after` has the new texts of spans."""
 
     def __init__(
         self,
@@ -122,7 +119,8 @@ class Emitter:
             decision = self.converted.get(inner)
             # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
             if decision is not None and isinstance(inner, ast.Call):
-                parts[ast.unparse(inner.func)] = _attribute(decision.use.name)
+                legacy = ast.parse(f"optim.{decision.use.name}", mode="eval").body
+                parts[ast.unparse(inner.func)] = legacy
         return _substituted(copy.deepcopy(node), parts)
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
@@ -225,7 +223,3 @@ def _substituted(node: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
     whole = ast.Expression(node)
     _Substitution(parts).visit(whole)
     return ast.fix_missing_locations(whole).body
-
-
-def _attribute(name: str) -> ast.expr:
-    return ast.parse(f"optim.{name}", mode="eval").body

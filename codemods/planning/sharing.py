@@ -203,10 +203,7 @@ def _import(
 
 
 def _commonest(needs: Iterable[dict[str, Support]]) -> dict[str, Support]:
-    """The helpers of some files: of those with one name, the one that most of them need.
-
-    A class by name is another function where steps set its rate.
-    """
+    """The helpers of some files: of those with one name, the one that most of them need."""
     found: dict[str, Counter[Support]] = defaultdict(Counter)
     for supports in needs:
         for name, support in supports.items():

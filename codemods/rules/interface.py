@@ -24,6 +24,7 @@ from codemods.rules.context import Context
 from codemods.rules.custom import custom
 from codemods.rules.hyper_params import refuse_unseen
 from codemods.rules.types import named
+from codemods.vocabulary import words
 
 FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 """The fields of an optimizer, and those of a train state."""
@@ -49,14 +50,9 @@ ANNOTATED = ("OptimizerDef", "OptimizerState")
 OF_CLASSES = ("check", "class", "definition", "value")
 """The kinds of uses that name a class."""
 
-WORKING = (
-    "apply_gradient",
-    "apply_param_gradient",
-    "hyper_params",
-    "init_param_state",
-    "init_state",
-    "own",
-    "update_hyper_params",
+WORKING = words(
+    "apply_gradient apply_param_gradient hyper_params init_param_state init_state "
+    "own update_hyper_params"
 )
 """The attributes of a definition that the class in its place has too."""
 
@@ -68,9 +64,16 @@ STAYING = frozenset(
         "reflection",
         "whole",
         *(f"definition.{name}" for name in WORKING),
+        *(f"optimizer.{name}" for name in words("optimizer_def state")),
+        *(f"optimizer.{name}" for name in words("replicate unreplicate")),
     )
 )
-"""The kinds of uses that stay as they are."""
+"""The kinds of uses that stay as they are, but for the names of fields, or have no counterpart."""
+
+CALLED = words(
+    "definition.restore_state definition.state_dict optimizer.apply_gradient optimizer.replace"
+)
+"""The kinds of uses of methods that have a counterpart where they are called."""
 
 IN_PARTS = ("state.", "traversal.")
 """The beginnings of the kinds of uses of states and traversals, which stay as they are."""
@@ -95,16 +98,9 @@ def is_decided(use: Use) -> bool:
             return use.name in ANNOTATED or (
                 is_private and bool(interface_of(use.name))
             )
-        case "optimizer.apply_gradient" | "optimizer.replace":
-            return use.call is not None
-        case "definition.state_dict" | "definition.restore_state":
-            return use.call is not None
-        case "optimizer.replicate" | "optimizer.unreplicate":
-            return True
-        case "optimizer.state" | "optimizer.optimizer_def":
-            return True
     return (
         use.kind in STAYING
+        or (use.kind in CALLED and use.call is not None)
         or use.kind.startswith(IN_PARTS)
         or _names_class(use)
         or _is_traversal(use)

@@ -18,7 +18,7 @@ from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
-from codemods.optimizers.base import Support, helper
+from codemods.optimizers.base import Support, arguments_given, helper
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
@@ -32,7 +32,6 @@ from codemods.rewriting.edits import (
     TakeBody,
 )
 from codemods.rules import reasons, rule
-from codemods.rules.apply_gradient import arguments_or_refusal
 from codemods.rules.context import Context
 from codemods.rules.param_states import (
     counts_in_state,
@@ -87,7 +86,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     # jax.jit(definition.create)(params)
     if call is None:
         return _create_as_function(use, context)
-    given = arguments_or_refusal(call, CREATE)
+    given = arguments_given(call, CREATE)
     if isinstance(given, Refusal):
         return given
     found = _transformation(given.get("focus"), use, context)
@@ -299,10 +298,7 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 
 def _is_kept_for_step(use: Use, facts: Facts) -> bool:
-    """Whether this is `state = optimizer.state`, of which `state.step` alone is read, as a number.
-
-    A train state does for that.
-    """
+    """Whether this is `state = optimizer.state`, of which the step alone is read, as a number."""
     statement, unit = use.parent, use.unit
     match statement:
         case ast.Assign(targets=[ast.Name() as name]):

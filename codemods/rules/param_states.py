@@ -175,10 +175,7 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
 
 
 def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether a value replaces the states of an optimizer.
-
-    As in `.state.replace(param_states=…)`, or in `.state.param_states.replace(params=…)`.
-    """
+    """Whether a value replaces the states of an optimizer, or the `params` within these."""
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
     found = _new_field(call, "param_states", unit, context)
@@ -238,10 +235,7 @@ def _new_field(
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
-    """Whether the transformations of all optimizers at a place count steps in their state too.
-
-    None if only some do, or if that is not known.
-    """
+    """Whether all transformations at a place count steps in their state; None if only some do."""
     objects = context.facts.legacy_objects(optimizer, "optimizer")
     scheduled = context.idioms[Schedules].of(objects)
     if scheduled is not None and scheduled.counts:

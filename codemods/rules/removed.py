@@ -10,6 +10,7 @@ import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
+from codemods.inference.binding import values_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support, helper
 from codemods.removed import Removed, row_of
@@ -169,14 +170,20 @@ def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
 
 def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """What a call becomes, if its arguments stay in their order, or may change it."""
-    fitting = _fitting(row, use.call)
-    if fitting is None:
-        forms = expressions_of(row.to)
+    forms = expressions_of(row.to)
+    # the first form of the table that takes the arguments of the call
+    call = use.call
+    fitting = (
+        (form, given)
+        for form in forms
+        if call is not None and (given := form.arguments(call)) is not None
+    )
+    expression, given = next(fitting, (None, {}))
+    if expression is None:
         texts = " or ".join(f"`{form.text}`" for form in forms)
         return reasons.removed(
             f"`{row.name}` was removed.", f"Write {texts}, as it fits here."
         )
-    expression, given = fitting
     used = [name for name in expression.used if name in given]
     if not _may_move(used, given, use, context):
         return reasons.removed(
@@ -185,19 +192,6 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
         )
     holes = tuple((name, use.unit.span(given[name])) for name in used)
     return _written(use, row, expression, context, holes)
-
-
-def _fitting(
-    row: Removed, call: ast.Call | None
-) -> tuple[Expression, dict[str, ast.expr]] | None:
-    """The first form of the table that takes the arguments of a call, and these by parameter."""
-    if call is None:
-        return None
-    for form in expressions_of(row.to):
-        given = form.arguments(call)
-        if given is not None:
-            return form, given
-    return None
 
 
 def _may_move(
@@ -220,16 +214,12 @@ def _dropped(use: Use, row: Removed) -> Edit | Refusal:
     """A call that nothing replaces goes away if it is a whole statement without comments."""
     call = use.call
     statement = use.unit.parents.get(call) if call is not None else None
-    if call is None or not isinstance(statement, ast.Expr):
-        return refused(row)
-    if call.args or call.keywords:
+    if call is None or not isinstance(statement, ast.Expr) or values_of(call):
         return refused(row)
     every_line = use.unit.code.split("\n")
     # the first of these lines is the one above the statement, which may be a comment on it
     above, *lines = every_line[max(statement.lineno - 2, 0) : statement.end_lineno]
-    if above.lstrip().startswith("#"):
-        return refused(row)
-    if any("#" in line for line in lines):
+    if above.lstrip().startswith("#") or any("#" in line for line in lines):
         return refused(row)
     return ReplaceStatement(use.unit.span(statement), ())
 
