@@ -7,10 +7,7 @@ from difflib import SequenceMatcher
 
 
 def blanks_lost(text: str, reproduced: str) -> Mapping[int, str] | None:
-    """The lines of a text that LibCST reproduces with other blanks, by their index.
-
-    None if anything else differs.
-    """
+    """The lines that LibCST gives other blanks, by their index; None if anything else differs."""
     if text == reproduced:
         return {}
     lines, others = text.split("\n"), reproduced.split("\n")

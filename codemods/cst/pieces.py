@@ -58,10 +58,10 @@ class Piece:
         return replace(self, argument=argument)
 
 
-def new(keyword: str | None, text: str) -> Piece:
-    """A new argument from source text."""
-    value = cst.parse_expression(text)
-    return Piece(renamed(cst.Arg(value), keyword))
+def new(keyword: str | None, value: str | cst.BaseExpression) -> Piece:
+    """A new argument from a value or its source text."""
+    node = cst.parse_expression(value) if isinstance(value, str) else value
+    return Piece(renamed(cst.Arg(node), keyword))
 
 
 def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:

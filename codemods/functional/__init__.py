@@ -74,11 +74,7 @@ def train_step(params, opt_state, batch, tx):
                 names = trial
 
     def _draft(self, members: list[LegacyObject], names: Names, held: Holders) -> Draft:
-        """All changes for a group.
-
-        Raises:
-          Unproven: if it has to stay in one piece.
-        """
+        """All changes for a group."""
         states = self.results[OwnStates].states
         if any({*members} & {*state.objects} for state in states):
             raise Unproven("the dataclass around it is a train state")

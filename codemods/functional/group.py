@@ -44,11 +44,7 @@ def holders(facts: Facts) -> Holders:
 
 
 class Group:
-    """Optimizers that migrate together, with all that holds one of them and all that uses one.
-
-    Raises:
-      Unproven: if one of them is kept, used or passed on in a way that has no counterpart in parts.
-    """
+    """Optimizers that migrate together, with all that holds one of them and all that uses one."""
 
     def __init__(
         self,

@@ -50,13 +50,7 @@ class Interface:
 
 
 class Interfaces:
-    """The functions through which the optimizers of a group go.
-
-    `arguments` has the arguments that are optimizers, each with the parameters for it.
-
-    Raises:
-      Unproven: if one of them is called in a way that is not in view.
-    """
+    """The functions through which optimizers go, and the `arguments` for their parameters."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -148,11 +142,7 @@ class Interfaces:
     # What JAX makes of functions
 
     def jitted(self, interface: Interface) -> list[tuple[Unit, ast.expr]]:
-        """The calls and decorators that compile a function.
-
-        Raises:
-          Unproven: if it goes anywhere else, or if its parameters are told by positions or names.
-        """
+        """The calls and decorators that compile a function."""
         node, unit = interface.node, interface.unit
         found = [(unit, one) for one in node.decorator_list]
         for place, reference in self.origins.references(node):

@@ -41,11 +41,7 @@ class Names:
         self.given = {*given}
 
     def parts(self, variable: Variable, params: str = "") -> Parts:
-        """The names of the parts of a variable, perhaps with one for `params` that is known.
-
-        Raises:
-          Unproven: if all possible names are taken.
-        """
+        """The names of the parts of a variable, perhaps with one for `params` that is known."""
         params = params or self.beside(variable, PARAMS)
         return Parts(params, self.beside(variable, OPT_STATE))
 
@@ -80,10 +76,7 @@ class Names:
         return not is_used or self._ends_before(Variable(scope, name), variable)
 
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
-        """Whether another variable of the function is no more read once a variable is first set.
-
-        Then its name can be that of a part: the two never have a value at the same time.
-        """
+        """Whether another variable is not read once a variable is set: one name can do for both."""
         stores, others = self.origins.stores(variable), self.origins.stores(other)
         # only a name of the function's own, and not that of def train(optimizer)
         if not (isinstance(other.scope.node, ast.FunctionDef) and stores and others):

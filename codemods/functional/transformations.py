@@ -22,9 +22,6 @@ class Transformations:
 
     `made` has the calls of `create` that set it, `given` the functions that return it ahead of the
     parts, and `received` the calls of these, by the name that takes it up.
-
-    Raises:
-      Unproven: if there is no way to a step, or more than one.
     """
 
     def __init__(

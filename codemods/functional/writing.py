@@ -46,10 +46,7 @@ class Lines:
 
 
 class Draft:
-    """All changes for a group.
-
-    `outcomes` are those at uses of the optimizers, and `edits` those elsewhere.
-    """
+    """All changes for a group: `outcomes` at uses of the optimizers, and `edits` elsewhere."""
 
     def __init__(self, group: Group, names: Names, edits: Edits) -> None:
         self.group = group

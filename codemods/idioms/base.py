@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
@@ -84,13 +84,7 @@ class Idiom(ABC):
         return set()
 
 
-class Finding(Protocol):
-    """What is found from the steps and from what idioms have found, as these themselves are."""
-
-    def __init__(self, stepping: Stepping, results: Results) -> None: ...
-
-
-F = TypeVar("F", bound=Finding)
+T = TypeVar("T")
 
 
 class Results:
@@ -103,18 +97,18 @@ class Results:
         self,
         stepping: Stepping,
         order: Sequence[type[Idiom]],
-        found: dict[type[Finding], Any] | None = None,
+        found: dict[object, Any] | None = None,
     ) -> None:
         self._stepping = stepping
         self._order = order
-        self._found: dict[type[Finding], Any] = {} if found is None else found
+        self._found: dict[object, Any] = {} if found is None else found
 
-    def __getitem__(self, finding: type[F]) -> F:
+    def __getitem__(self, finding: Callable[[Stepping, Results], T]) -> T:
         if finding not in self._found:
             before = [*takewhile(lambda one: one is not finding, self._order)]
             results = Results(self._stepping, before, self._found)
             self._found[finding] = finding(self._stepping, results)
-        found: F = self._found[finding]
+        found: T = self._found[finding]
         return found
 
     def __iter__(self) -> Iterator[Idiom]:

@@ -14,28 +14,21 @@ from codemods.analysis.origins import FunctionNode, Origins, function_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.float_rates import CarriedRates
-from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.base import RATE, Support, helper
 from codemods.sources.modules import Unit
 
-KEEP_TYPES = Support(
-    name="keep_types",
-    source='''def keep_types(new, old):
+KEEP_TYPES = helper('''def keep_types(new, old):
     """A new state in the types of the old one, which a loop of JAX needs."""
     return jax.tree_util.tree_map(
         lambda x, y: jnp.asarray(x, jnp.result_type(y)), new, old
     )
-''',
-    imports=("import jax", "import jax.numpy as jnp"),
-)
+''')
 
 
 def typed(
     opt_state: str, old: str, use: Use, stepping: Stepping
 ) -> tuple[str, tuple[Support, ...]]:
-    """A template for the state with a new learning rate, and the helpers that it needs.
-
-    The rate has the type of the old one where that matters.
-    """
+    """A template for a state with a new rate, of the old type where that matters; its helpers."""
     steps, kinds = stepping.steps(use.objects) or [use], stepping.facts.of(CarriedRates)
     loops = any(
         _in_loop(step.node, step.unit, stepping.origins, set()) for step in steps
@@ -63,10 +56,7 @@ def _rates(step: Use) -> Iterator[ast.expr]:
 def _in_loop(
     node: ast.AST, unit: Unit, origins: Origins, seen: set[FunctionNode]
 ) -> bool:
-    """Whether a node is within a function that a loop or branch of JAX calls.
-
-    Other functions may be in between.
-    """
+    """Whether a loop or branch of JAX calls the function around a node, perhaps through others."""
     function = function_of(unit, node)
     if function is None or function in seen:
         return False

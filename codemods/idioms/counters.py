@@ -17,10 +17,7 @@ DEEPEST = 3
 
 
 class Counters:
-    """Proves that a field is always the count of the optimizer in another field.
-
-    The proof is by induction, over each place that sets one of the two.
-    """
+    """Proves, by induction, that a field is always the count of the optimizer in another field."""
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
@@ -28,13 +25,7 @@ class Counters:
         self._known: dict[tuple[Class, str, str], int | Unproven] = {}
 
     def ahead(self, cls: Class, counter: str, field: str) -> int:
-        """By how much a field is larger than the count of the optimizer in another field.
-
-        It is the same in each object of the class.
-
-        Raises:
-          Unproven: if some place may set one of them without the other.
-        """
+        """By how much a field is always larger than the count of the optimizer in another."""
         key = (cls, counter, field)
         if key not in self._known:
             try:

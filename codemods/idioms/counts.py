@@ -25,17 +25,7 @@ class Counts:
         """Groups of which the step changes by steps alone."""
 
     def ahead(self, node: ast.expr, step: Use) -> int | None:
-        """By how much an expression is ahead of the optimizer's own count before a step.
-
-        None if that is not known.
-
-        Args:
-          node: an expression in the function of the step.
-          step: the use that takes the step.
-
-        Raises:
-          Unproven: if it is a count of its own that does not always agree.
-        """
+        """By how much an expression is ahead of the count before a step; None if it is unknown."""
         match node:
             # step + 1
             case ast.BinOp(

@@ -18,13 +18,10 @@ from codemods.idioms.order import Edits
 from codemods.inference.binding import values_of
 from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Edit
 from codemods.sources.modules import Unit
+from codemods.vocabulary import words
 
-SHIFTING = (
-    "static_argnums",
-    "donate_argnums",
-    "in_axes",
-    "static_broadcasted_argnums",
-    "nondiff_argnums",
+SHIFTING = words(
+    "static_argnums donate_argnums in_axes static_broadcasted_argnums nondiff_argnums"
 )
 """Arguments of JAX's transformations that name parameters by their position."""
 

@@ -25,120 +25,6 @@ from codemods import vocabulary
 from codemods.analysis.origins import Origins
 
 
-class Leaf:
-    """The body of a function of one leaf, `tree` being what the function is mapped over."""
-
-    def __init__(
-        self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name
-    ) -> None:
-        self.facts = origins.facts
-        self.origins = origins
-        self.norms = Norms(origins)
-        self.leaf = leaf
-        self.body = body
-        self.tree = tree
-
-    def clipped_by_norm(self) -> ast.expr | None:
-        """The limit to which the body clips by the norm of the tree, if that is what it does."""
-        match self._expanded(self.body):
-            # jnp.minimum(1.0, limit / norm) * g
-            case ast.BinOp(op=ast.Mult()) as product:
-                match self._expanded(self._factor(product)):
-                    case ast.Call(func=function, args=[one, two], keywords=[]) if (
-                        self._is_called("minimum", function)
-                    ):
-                        for number, ratio in ((one, two), (two, one)):
-                            if _is_one(number):
-                                return self._over_norm(ratio)
-        return None
-
-    def clipped_by_value(self) -> ast.expr | None:
-        """The limit in `jnp.clip(g, -limit, limit)`."""
-        match self._expanded(self.body):
-            case ast.Call(
-                func=function,
-                args=[
-                    ast.Name(id=name),
-                    ast.UnaryOp(op=ast.USub(), operand=low),
-                    high,
-                ],
-                keywords=[],
-            ) if name == self.leaf and self._is_called("clip", function):
-                is_same = ast.dump(low) == ast.dump(high)
-                return high if is_same and self._is_limit(high) else None
-        return None
-
-    def has_norm(self) -> bool:
-        """Whether the body makes use of the norm of the tree."""
-        pending = [self.body]
-        while pending:
-            node = pending.pop()
-            if self._is_norm(node):
-                return True
-            further = self.origins.expanded(node)
-            if further is not node:
-                pending.append(further)
-            children = ast.iter_child_nodes(node)
-            pending += [child for child in children if isinstance(child, ast.expr)]
-        return False
-
-    def _expanded(self, node: ast.expr | None) -> ast.expr | None:
-        return None if node is None else self.origins.expanded(node)
-
-    def _is_called(self, name: str, function: ast.expr) -> bool:
-        return self.facts.full_name(function) == f"jax.numpy.{name}"
-
-    def _factor(self, product: ast.expr | None) -> ast.expr | None:
-        """What the leaf is multiplied by."""
-        match product:
-            case ast.BinOp(left=ast.Name(id=name), op=ast.Mult(), right=factor) if (
-                name == self.leaf
-            ):
-                return factor
-            case ast.BinOp(left=factor, op=ast.Mult(), right=ast.Name(id=name)) if (
-                name == self.leaf
-            ):
-                return factor
-        return None
-
-    def _over_norm(self, ratio: ast.expr | None) -> ast.expr | None:
-        """The limit in `limit / norm`."""
-        match self._expanded(ratio):
-            case ast.BinOp(left=limit, op=ast.Div(), right=norm) if self._is_norm(
-                norm
-            ) and self._is_limit(limit):
-                return limit
-        return None
-
-    def _is_limit(self, node: ast.expr) -> bool:
-        """Whether an expression may be a limit: a number, or what is no part of the leaf."""
-        if isinstance(node, ast.Constant):
-            return type(node.value) in (int, float)
-        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            return False
-        inside = ast.walk(node)
-        names = {inner.id for inner in inside if isinstance(inner, ast.Name)}
-        is_function = bool(self.facts.full_name(node))
-        return self.leaf not in names and not is_function and not self._is_norm(node)
-
-    def _is_norm(self, node: ast.expr) -> bool:
-        """Whether an expression is the norm of the tree when the function is mapped over it."""
-        of = self.norms.tree_of(node)
-        variable = self.origins.variable(of)
-        if of is None or variable is None:
-            return False
-        # the norm of another tree
-        if variable != self.origins.variable(self.tree):
-            return False
-        return self.facts.dataflow.unchanged(variable, of, self.tree)
-
-
-def _is_one(node: ast.expr) -> bool:
-    """Whether this is 1 or 1.0, but not True, which is equal to them."""
-    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
-    return is_number and ast.literal_eval(node) == 1
-
-
 class Norms:
     """Finds the tree of which an expression is the global norm."""
 
@@ -238,3 +124,115 @@ class Norms:
                     name == leaf and self.facts.full_name(function) in vocabulary.SQUARE
                 )
         return False
+
+
+class Leaf(Norms):
+    """The body of a function of one leaf, `tree` being what the function is mapped over."""
+
+    def __init__(
+        self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name
+    ) -> None:
+        super().__init__(origins)
+        self.leaf = leaf
+        self.body = body
+        self.tree = tree
+
+    def clipped_by_norm(self) -> ast.expr | None:
+        """The limit to which the body clips by the norm of the tree, if that is what it does."""
+        match self._expanded(self.body):
+            # jnp.minimum(1.0, limit / norm) * g
+            case ast.BinOp(op=ast.Mult()) as product:
+                match self._expanded(self._factor(product)):
+                    case ast.Call(func=function, args=[one, two], keywords=[]) if (
+                        self._is_called("minimum", function)
+                    ):
+                        for number, ratio in ((one, two), (two, one)):
+                            if _is_one(number):
+                                return self._over_norm(ratio)
+        return None
+
+    def clipped_by_value(self) -> ast.expr | None:
+        """The limit in `jnp.clip(g, -limit, limit)`."""
+        match self._expanded(self.body):
+            case ast.Call(
+                func=function,
+                args=[
+                    ast.Name(id=name),
+                    ast.UnaryOp(op=ast.USub(), operand=low),
+                    high,
+                ],
+                keywords=[],
+            ) if name == self.leaf and self._is_called("clip", function):
+                is_same = ast.dump(low) == ast.dump(high)
+                return high if is_same and self._is_limit(high) else None
+        return None
+
+    def has_norm(self) -> bool:
+        """Whether the body makes use of the norm of the tree."""
+        pending = [self.body]
+        while pending:
+            node = pending.pop()
+            if self._is_norm(node):
+                return True
+            further = self.origins.expanded(node)
+            if further is not node:
+                pending.append(further)
+            children = ast.iter_child_nodes(node)
+            pending += [child for child in children if isinstance(child, ast.expr)]
+        return False
+
+    def _expanded(self, node: ast.expr | None) -> ast.expr | None:
+        return None if node is None else self.origins.expanded(node)
+
+    def _is_called(self, name: str, function: ast.expr) -> bool:
+        return self.facts.full_name(function) == f"jax.numpy.{name}"
+
+    def _factor(self, product: ast.expr | None) -> ast.expr | None:
+        """What the leaf is multiplied by."""
+        match product:
+            case ast.BinOp(left=ast.Name(id=name), op=ast.Mult(), right=factor) if (
+                name == self.leaf
+            ):
+                return factor
+            case ast.BinOp(left=factor, op=ast.Mult(), right=ast.Name(id=name)) if (
+                name == self.leaf
+            ):
+                return factor
+        return None
+
+    def _over_norm(self, ratio: ast.expr | None) -> ast.expr | None:
+        """The limit in `limit / norm`."""
+        match self._expanded(ratio):
+            case ast.BinOp(left=limit, op=ast.Div(), right=norm) if self._is_norm(
+                norm
+            ) and self._is_limit(limit):
+                return limit
+        return None
+
+    def _is_limit(self, node: ast.expr) -> bool:
+        """Whether an expression may be a limit: a number, or what is no part of the leaf."""
+        if isinstance(node, ast.Constant):
+            return type(node.value) in (int, float)
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            return False
+        inside = ast.walk(node)
+        names = {inner.id for inner in inside if isinstance(inner, ast.Name)}
+        is_function = bool(self.facts.full_name(node))
+        return self.leaf not in names and not is_function and not self._is_norm(node)
+
+    def _is_norm(self, node: ast.expr) -> bool:
+        """Whether an expression is the norm of the tree when the function is mapped over it."""
+        of = self.tree_of(node)
+        variable = self.origins.variable(of)
+        if of is None or variable is None:
+            return False
+        # the norm of another tree
+        if variable != self.origins.variable(self.tree):
+            return False
+        return self.facts.dataflow.unchanged(variable, of, self.tree)
+
+
+def _is_one(node: ast.expr) -> bool:
+    """Whether this is 1 or 1.0, but not True, which is equal to them."""
+    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    return is_number and ast.literal_eval(node) == 1

@@ -15,14 +15,9 @@ from codemods.idioms.order import Edits
 from codemods.inference.objects import LegacyObject
 from codemods.model import Message
 from codemods.optimizers import optimizers
+from codemods.vocabulary import words
 
-RESTORING = (
-    "restore_checkpoint",
-    "from_bytes",
-    "msgpack_restore",
-    "from_state_dict",
-    "orbax",
-)
+RESTORING = words("restore_checkpoint from_bytes msgpack_restore from_state_dict orbax")
 """Words in a file that reads checkpoints."""
 
 
@@ -103,11 +98,7 @@ class Outcomes(Idiom, Generic[T]):
 def constructors(
     members: list[LegacyObject], stepping: Stepping
 ) -> dict[ast.Call, LegacyObject]:
-    """The calls that make the definitions of a group.
-
-    Raises:
-      Unproven: if one of them is not made by a constructor in view.
-    """
+    """The calls that make the definitions of a group."""
     made = {obj.node: obj for obj in members if obj.kind == "definition"}
     stepped = (obj for obj in members if obj.kind == "optimizer")
     definitions = stepping.facts.legacy.definitions
@@ -127,9 +118,6 @@ def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
     """Refuse a group if its checkpoints may come from another optimizer, or be restored into one.
 
     The state of that would be another than that of the group.
-
-    Raises:
-      Unproven: if there may be such an optimizer.
     """
     names = {obj.made_by for obj in members if obj.kind == "definition"}
     stepped = {obj for use in stepping.all_steps for obj in use.objects}

@@ -191,11 +191,7 @@ class Links(Outcomes[Linked]):
         return Linked(links, dead_code.edits, dead_code.removed)
 
     def _outermost(self, members: list[LegacyObject]) -> list[ast.Call]:
-        """The constructors of a group that are no part of another.
-
-        Raises:
-          Unproven: if one of the group's definitions is not made by a constructor in view.
-        """
+        """The constructors of a group that are no part of another."""
         made = constructors(members, self.stepping)
         parts: set[LegacyObject] = set()
         for obj in made.values():

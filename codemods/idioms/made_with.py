@@ -14,7 +14,7 @@ from codemods.idioms.base import Results
 from codemods.idioms.values import Part, Value, Values
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers.base import RATE, given
+from codemods.optimizers.base import RATE, arguments_given, signature_of
 
 NUMBER = re.compile(r"True|False|-?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 """A number or a truth value as source text."""
@@ -75,10 +75,7 @@ class MadeWith:
         )
 
     def value(self, use: Use) -> str | None:
-        """The text of a hyperparameter of all optimizers at a use, as it is said there.
-
-        None if that is not the same for all of them, or cannot be said there.
-        """
+        """The text of a hyperparameter as it is said at a use; None if there is not one for all."""
         read = field_read(use)
         if read is None:
             return None
@@ -107,7 +104,7 @@ class MadeWith:
         # a function or class of the program may make the definition from other arguments
         if not self.facts.names_legacy(call.func):
             return None
-        arguments = given(call, legacy.parameters)
+        arguments = arguments_given(call, signature_of(legacy.parameters))
         own = (one for one in legacy.parameters if one.name == name)
         default = next((one.default for one in own), None)
         if isinstance(arguments, Refusal) or default is None:

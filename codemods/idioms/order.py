@@ -27,11 +27,7 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
     """What changes, by the node that it changes."""
 
     def put(self, node: ast.AST, unit: Unit, edit: Edit) -> None:
-        """Add a change, together with the one of the same node, if there is one.
-
-        Raises:
-          Unproven: if the two do not go together.
-        """
+        """Add a change, together with the one of the same node, if there is one."""
         whole: Edit | None = edit
         # train_step(optimizer, rate), which loses one argument and gets another
         if node in self and self[node] != (unit, edit):
@@ -60,13 +56,7 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
 
 
 def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits:
-    """The moves that set a variable ahead of a statement; none if it is set there already.
-
-    Only one statement of the file sets it.
-
-    Raises:
-      Unproven: if that would change what is computed.
-    """
+    """The moves that set a variable ahead of a statement; none if it is set there already."""
     setting = origins.setting(variable)
     assert setting is not None
     unit = variable.unit
@@ -92,11 +82,7 @@ def _needed(
     block: list[ast.stmt],
     origins: Origins,
 ) -> list[ast.stmt]:
-    """The statements that have to move ahead of `target`, in order, to set a variable there.
-
-    Raises:
-      Unproven: if one of them does more than to set its variable, or would read something else.
-    """
+    """The statements that have to move ahead of `target`, in order, to set a variable there."""
     value = setting.value if isinstance(setting, ast.Assign | ast.AnnAssign) else None
     computed = setting if value is None else value
     dataflow = origins.dataflow

@@ -16,10 +16,7 @@ from codemods.inference.objects import LegacyObject
 
 
 class Overrides:
-    """The rates that steps set, and the definitions that have them in the state.
-
-    Rates that become schedules are left out.
-    """
+    """The rates that steps set, but for schedules, and the definitions whose state has them."""
 
     def __init__(self, stepping: Stepping, results: Results) -> None:
         self.stepping = stepping

@@ -23,10 +23,7 @@ from codemods.sources.modules import Unit
 
 
 class Passing:
-    """Brings a value to the calls that need it, and collects what changes on the way.
-
-    `what` is a word for the value in messages.
-    """
+    """Brings a value, in messages `what`, to the calls that need it, and collects what changes."""
 
     def __init__(self, origins: Origins, value: Value, what: str) -> None:
         self.facts = origins.facts
@@ -41,22 +38,12 @@ class Passing:
     def as_argument(
         self, calls: Mapping[ast.Call, ast.expr | None]
     ) -> dict[ast.Call, str]:
-        """The source text of the value as an argument of some calls.
-
-        For each call, `calls` has the argument in whose place it comes, or None.
-
-        Raises:
-          Unproven: if there is no way to one of them.
-        """
+        """The text of the value as an argument of calls, each with the one that it replaces."""
         self._filled.update(value for value in calls.values() if value is not None)
         return {call: self._at(call, value) for call, value in calls.items()}
 
     def beside(self, call: ast.Call) -> str:
-        """The source text of the value at a call.
-
-        Raises:
-          Unproven: if there is no way to it.
-        """
+        """The source text of the value at a call."""
         return self._brought(self.value, call)
 
     def _at(self, call: ast.Call, current: ast.expr | None) -> str:
@@ -86,10 +73,7 @@ class Passing:
         return value.text(known)
 
     def _name(self, part: Part, node: ast.expr) -> str | None:
-        """What a part is called at a node, if it is known there.
-
-        Some statements may have to move up for that.
-        """
+        """What a part is called at a node, if it is known there, perhaps after some moves."""
         for variable in part.variables:
             # the moves for a variable that is not known in the end are given up
             moves = Edits()

@@ -20,7 +20,7 @@ from codemods.idioms.groups import (
 )
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
-from codemods.idioms.rates import Rates
+from codemods.idioms.rates import rate_of_step
 from codemods.idioms.values import Values
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
@@ -117,7 +117,7 @@ def _schedule(
     given = _given(step, stepping)
     origins = stepping.origins
     values = Values(origins)
-    rate = Rates(origins, Counts(origins), values).of_step(given, step)
+    rate = rate_of_step(given, step, Counts(origins), values)
     values.refuse_changes(rate, calls, objects)
     passing = Passing(origins, rate, "schedule")
     filled = passing.as_argument({call: learning_rate(call) for call in calls})

@@ -89,10 +89,7 @@ class UnfollowedChanges:
         cls: Class,
         names: tuple[str, ...],
     ) -> Iterator[tuple[Unit, ast.expr]]:
-        """Where an instance of a class may be made, or get other fields of some names.
-
-        Calls of the class are left out, as they show it.
-        """
+        """Where an instance may be made but by the class, or get other fields of some names."""
 
         def is_one(item: Object) -> bool:
             return item == Instance(cls)
@@ -142,10 +139,7 @@ class UnfollowedChanges:
         return []
 
     def _called(self, call: ast.Call) -> list[str]:
-        """The external functions, or methods of what they make, that a call may be of.
-
-        Partial applications are looked through.
-        """
+        """The external functions, or methods of what they make, that are called, also in part."""
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         # optim.Adam().create(params), of which no object is known
         if not items and isinstance(call.func, ast.Attribute):

@@ -78,18 +78,19 @@ class Values:
         node: ast.expr,
         exchange: Exchange | None = None,
         longest: int = LONGEST,
+        depth: int = DEEPEST,
     ) -> Value:
-        """The value of an expression, in which `exchange` may replace parts.
-
-        Args:
-          node: the expression.
-          exchange: gives another expression for a part, or None.
-          longest: how many characters the expression may have at most.
-
-        Raises:
-          Unproven: if it has parts of which the value is not known elsewhere.
-        """
-        return self._of(node, exchange, DEEPEST, longest)
+        """The value of an expression that is not too long; `exchange` may replace its parts."""
+        text = ast.unparse(node)
+        copier = _Copier(self.origins, exchange)
+        expression = copier.copied(node)
+        assert isinstance(expression, ast.expr)
+        # a dictionary, or braces in a text: the value goes into a template
+        is_long = len(text) > longest or "{" in text
+        if is_long and not isinstance(node, ast.Name):
+            raise Unproven(LONG)
+        parts = tuple(self._part(name, depth) for name in copier.names)
+        return Value(expression, parts, tuple(copier.read))
 
     def refuse_changes(
         self,
@@ -100,15 +101,7 @@ class Values:
         """Refuse a value that may be another where optimizers are made than where it was computed.
 
         A function of the step is called at each step, as before: there the variables alone have to
-        be the same.
-
-        Args:
-          value: the value.
-          made: what makes the optimizers.
-          carriers: the optimizers, and what they are made of.
-
-        Raises:
-          Unproven: if something of which it is made may be another by then.
+        be the same. `carriers` are the optimizers, and what they are made of.
         """
         # lambda step: rate * step, of which `rate` is read at each step
         later = isinstance(value.expression, ast.Lambda)
@@ -163,24 +156,6 @@ class Values:
             return dataflow.is_settled(variable, carriers)
         return dataflow.lasts([name], call, name, carriers)
 
-    def _of(
-        self,
-        node: ast.expr,
-        exchange: Exchange | None,
-        depth: int,
-        longest: int = LONGEST,
-    ) -> Value:
-        text = ast.unparse(node)
-        copier = _Copier(self.origins, exchange)
-        expression = copier.copied(node)
-        assert isinstance(expression, ast.expr)
-        # a dictionary, or braces in a text: the value goes into a template
-        is_long = len(text) > longest or "{" in text
-        if is_long and not isinstance(node, ast.Name):
-            raise Unproven(LONG)
-        parts = tuple(self._part(name, depth) for name in copier.names)
-        return Value(expression, parts, tuple(copier.read))
-
     def _part(self, name: ast.Name, depth: int) -> Part:
         """What a name stands for: through parameters, what their calls give."""
         variable = self.origins.variable(name)
@@ -208,7 +183,7 @@ class Values:
         """The value that calls give for a parameter; None if it cannot be written elsewhere."""
         if given is not None and depth and self.facts.dataflow.has_no_effect(given):
             with suppress(Unproven):
-                return self._of(given, None, depth - 1)
+                return self.of(given, depth=depth - 1)
         return None
 
     def _given(self, function: FunctionNode, parameter: str) -> ast.expr | None:

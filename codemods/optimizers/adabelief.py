@@ -14,10 +14,7 @@ In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
 
 from __future__ import annotations
 
-import libcst as cst
-
 from codemods.cst.spacing import source
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
@@ -27,8 +24,7 @@ SIGNATURE = parameters(
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("weight_decay", 0)
     # AdaBelief(eps=e) has ε in both places
     root = {"eps_root": source(arguments.value("eps"))} if "eps" in arguments else {}

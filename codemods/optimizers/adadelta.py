@@ -8,9 +8,6 @@ is a separate link.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
@@ -18,8 +15,7 @@ SIGNATURE = parameters(learning_rate="None", rho="0.9", eps="1e-6", weight_decay
 NAMES = {"rho": "rho", "eps": "eps"}
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("weight_decay", 0)
     # the weight decay of `optax.adadelta` is ahead of the rule, and legacy's behind it
     if arguments.may_be_alias and "weight_decay" not in arguments:

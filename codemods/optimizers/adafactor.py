@@ -17,11 +17,8 @@ the type of the parameters: they come nearer to each other than either to float3
 
 from __future__ import annotations
 
-import libcst as cst
-
 from codemods.cst.pieces import Piece, new
 from codemods.cst.template import expression
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments, constant
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser
 
@@ -50,8 +47,7 @@ MOMENTS = {
 OPTIONAL = ("clipping_threshold", "beta1", "weight_decay_rate")
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("epsilon2", 1e-3)
     # `optax.adafactor` fixes it at this value
     if arguments.may_be_alias and "epsilon2" not in arguments:
@@ -120,37 +116,7 @@ def _average(arguments: Arguments) -> list[Piece]:
 INTERFACE = '''class Adafactor(OptimizerDef):
     """Adafactor (Shazeer and Stern 2018), as a rule for each parameter."""
 
-    def __init__(
-        self,
-        learning_rate=None,
-        factored=True,
-        multiply_by_parameter_scale=True,
-        beta1=None,
-        decay_rate=0.8,
-        step_offset=0,
-        clipping_threshold=1.0,
-        weight_decay_rate=None,
-        min_dim_size_to_factor=128,
-        epsilon1=1e-30,
-        epsilon2=1e-3,
-        dtype_momentum=jnp.float32,
-    ):
-        rates = (
-            learning_rate,
-            factored,
-            multiply_by_parameter_scale,
-            beta1,
-            decay_rate,
-            step_offset,
-        )
-        others = (
-            clipping_threshold,
-            weight_decay_rate,
-            min_dim_size_to_factor,
-            epsilon1,
-            epsilon2,
-        )
-        super().__init__(AdafactorHyperParams(*rates, *others))
+{init}
         self.dtype_momentum = jax.dtypes.canonicalize_dtype(dtype_momentum)
 
     def _factored(self, shape):

@@ -8,17 +8,12 @@ transformation in your file keeps the legacy rule.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
+from codemods.optimizers.base import Converted, LegacyOptimizer, helper, parameters
 
 SIGNATURE = parameters(learning_rate="None", eps="1e-8")
 
-SCALE_BY_SUM_OF_SQUARES = Support(
-    name="scale_by_sum_of_squares",
-    source='''class ScaleBySumOfSquaresState(NamedTuple):
+SCALE_BY_SUM_OF_SQUARES = helper('''class ScaleBySumOfSquaresState(NamedTuple):
     """The sum of the squares of all past gradients, for each parameter."""
 
     sum_of_squares: optax.Updates
@@ -42,18 +37,10 @@ def scale_by_sum_of_squares(eps=1e-8):
         return updates, ScaleBySumOfSquaresState(sums)
 
     return optax.GradientTransformation(init_fn, update_fn)
-''',
-    imports=(
-        "from typing import NamedTuple",
-        "import jax",
-        "import jax.numpy as jnp",
-        "import optax",
-    ),
-)
+''')
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     rule = arguments.link(SCALE_BY_SUM_OF_SQUARES.name, *arguments.take({"eps": "eps"}))
     return Converted(
         arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,)

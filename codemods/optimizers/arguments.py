@@ -8,11 +8,11 @@ from inspect import Signature
 import libcst as cst
 
 from codemods.cst.pieces import CallLayout, Piece, new
-from codemods.cst.spacing import EQUAL, source
+from codemods.cst.spacing import source
 from codemods.cst.template import expression
 from codemods.inference.binding import Bound, bind_values, taking
 from codemods.model import Form
-from codemods.optimizers.base import RATE, Parameter
+from codemods.optimizers.base import RATE, Converted, LegacyOptimizer, Parameter
 from codemods.optimizers.methods import RATE_FIRST
 
 UNSET_RATE = "0.0"
@@ -51,16 +51,18 @@ class Arguments:
         form: Form,
         inject: bool,
     ) -> None:
+        self.form = form
         self.inject = inject
-        self.first = signature[0].name
+        self.first = signature[0].name if signature else ""
         self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
         defaults = {parameter.name: parameter.default for parameter in signature}
-        given = bound(taking("**more", **defaults), call)
-
+        given = bound(taking("*groups", "**more", **defaults), call)
         names = {id(argument): name for name, argument in given.items()}
         for piece in self.layout.pieces:
-            self.left[names[id(piece.argument)]] = piece
+            # the groups of a MultiOptimizer have no names
+            if id(piece.argument) in names:
+                self.left[names[id(piece.argument)]] = piece
         # a hyperparameter is injected by its name: Adam(0.1) becomes adam(learning_rate=0.1)
         if inject and RATE in self.left:
             rate = self.left[RATE]
@@ -68,8 +70,7 @@ class Arguments:
             self.left[RATE] = rate.valued(value).named(RATE)
         # Adam(beta1=0.9)
         elif inject:
-            unset = new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE))
-            self.left = {RATE: unset, **self.left}
+            self.left = {RATE: new(RATE, UnsetRate(UNSET_RATE)), **self.left}
         # an alias would make arrays of its other numbers, if one were injected
         is_plain = not inject and SET_DECAY not in self.left
         self.may_be_alias = form == "alias" and is_plain
@@ -129,14 +130,9 @@ class Arguments:
         names: Mapping[str, str],
         **explicit: str,
     ) -> cst.Call:
-        """A call of an optax optimizer in the layout of the legacy call.
+        """A call of an optax optimizer in the layout of the legacy call, by the new `names`.
 
-        Args:
-          function: `optax.adam`.
-          names: the optax keyword for each legacy parameter; a parameter that is not in it keeps
-            its name.
-          explicit: arguments to add if they are not given, where the defaults of legacy and optax
-            differ.
+        `explicit` are arguments whose defaults differ, to add if they are not given.
         """
         pieces = self.take_all(names, **explicit)
         return self.layout.arrange(self.with_rate(function), pieces)
@@ -178,6 +174,15 @@ class Arguments:
         return self.layout.arrange(callee, [first, *others], stack=True)
 
 
+def converted(
+    optimizer: LegacyOptimizer, call: cst.Call, form: Form, inject: bool
+) -> Converted:
+    """What becomes of a constructor call, perhaps with an injected learning rate."""
+    # the optimizers within a composite one are converted on their own
+    inject = inject and not optimizer.is_composite
+    return optimizer.convert(Arguments(call, optimizer.parameters, form, inject))
+
+
 def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
     """The arguments of a call that unpacks nothing, by parameter; for `**words`, by keyword."""
     positional: list[cst.Arg] = []
@@ -198,8 +203,7 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     # Adam(beta1=0.9)
     if given is None:
         layout = CallLayout(call)
-        added = Piece(cst.Arg(rate, cst.Name(RATE), EQUAL))
-        return layout.arrange(call.func, [added, *layout.pieces])
+        return layout.arrange(call.func, [new(RATE, rate), *layout.pieces])
     changed = given.with_changes(value=rate)
     args = [changed if arg is given else arg for arg in call.args]
     return call.with_changes(args=args)
@@ -226,7 +230,7 @@ def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     """A transformation behind another, as one chain in its layout."""
     layout = CallLayout(transformation)
     # another link for a chain that is there already
-    function, first = transformation.func, Piece(cst.Arg(link))
+    function, first = transformation.func, new(None, link)
     if source(function) == "optax.chain":
         return layout.arrange(function, [first, *layout.pieces])
     links = [first, layout.nest(function, layout.pieces)]

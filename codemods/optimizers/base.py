@@ -9,13 +9,17 @@ import tokenize
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Signature
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from codemods.inference.binding import Wrong, bind, taking
 from codemods.messages import paragraphs
-from codemods.model import Form, Refusal
+from codemods.model import Refusal
 from codemods.optimizers.methods import RATE_FIRST
+
+if TYPE_CHECKING:
+    from codemods.optimizers.arguments import Arguments
 
 RATE = "learning_rate"
 SAMPLES: Mapping[str, float] = {
@@ -59,6 +63,31 @@ class Support:
     is_shared: bool = False
 
 
+IMPORTS = {
+    "NamedTuple": "from typing import NamedTuple",
+    "struct": "from flax import struct",
+    "jax": "import jax",
+    "jnp": "import jax.numpy as jnp",
+    "optax": "import optax",
+    "jax_utils": "from flax import jax_utils",
+    "serialization": "from flax import serialization",
+}
+"""The imports of helpers, by the names that they read."""
+
+
+def helper(source: str, is_shared: bool = False) -> Support:
+    """A helper by its code: its last definition gives the name, what it reads the imports."""
+    tree = ast.parse(source)
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    imports = tuple(statement for name, statement in IMPORTS.items() if name in read)
+    match tree.body[-1]:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return Support(name, source, imports, is_shared)
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return Support(name, source, imports, is_shared)
+    raise ValueError(source)
+
+
 def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
     """A helper whose code calls itself and others by other names."""
     lines = support.source.split("\n")
@@ -99,8 +128,7 @@ class Converted:
 class LegacyOptimizer:
     """All that is known of one legacy optimizer.
 
-    The last argument of `convert` says whether the learning rate is to be an injected
-    hyperparameter. `state` maps each field of the legacy state of a parameter to the field of the
+    `state` maps each field of the legacy state of a parameter to the field of the
     optax state that has the same values. `of_reals` says that complex parameters are stepped
     otherwise. `refuses` decides on a call in the place of the check against the parameters alone.
     `module` is the module of `flax.optim` that defined the class.
@@ -124,7 +152,7 @@ class LegacyOptimizer:
     name: str
     parameters: tuple[Parameter, ...]
     state: Mapping[str, str]
-    convert: Callable[[cst.Call, Form, bool], Converted]
+    convert: Callable[[Arguments], Converted]
     module: str
     kept_in: tuple[str, ...] = ()
     counts: bool = False
@@ -165,17 +193,15 @@ def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
 # Deciding, on the plain syntax tree
 
 UNPACKED = Refusal(
-    "FO904",
-    "The arguments of this optimizer are unpacked from a variable.",
-    "Name the arguments, as optax names them.",
+    "FO904", "The arguments of this call are unpacked.", "Name the arguments."
 )
 
 
-def given(
-    call: ast.Call, signature: Iterable[Parameter]
+def arguments_given(
+    call: ast.Call, signature: Signature
 ) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they are unknown."""
-    found = bind(signature_of(signature), call)
+    found = bind(signature, call)
     # optim.Adam(0.1, learning_rate=0.1)
     if isinstance(found, Wrong):
         why = f"Python refuses this call: {found.why}."
@@ -198,17 +224,14 @@ def refuser(
 ) -> Callable[[ast.Call], Refusal | None]:
     """A `refuse` that checks a call against a signature.
 
-    Args:
-      signature: the parameters. Where a number is the default, None made legacy fail.
-      optional: the numbers that may be None all the same.
-      plain: the parameters whose value the new code has twice, so that it must not be computed in
-        the call.
+    Where a number is the default, None made legacy fail, unless it is `optional`. The new code has
+    the value of `plain` parameters twice, so that it must not be computed in the call.
     """
     with_numbers = (one.name for one in signature if _is_number(one.default))
     numbers = {*with_numbers} - {*optional}
 
     def refuse(call: ast.Call) -> Refusal | None:
-        found = given(call, signature)
+        found = arguments_given(call, signature_of(signature))
         if isinstance(found, Refusal):
             return found
         for name, value in found.items():

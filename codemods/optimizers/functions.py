@@ -18,8 +18,8 @@ from codemods.cst.breaking import fit
 from codemods.cst.template import expression, statement
 from codemods.model import Form
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import UNSET_RATE, with_float_rate
-from codemods.optimizers.base import RATE, LegacyOptimizer, Parameter, Support
+from codemods.optimizers.arguments import UNSET_RATE, converted, with_float_rate
+from codemods.optimizers.base import RATE, LegacyOptimizer, Parameter, Support, helper
 
 BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
@@ -33,19 +33,16 @@ def function_name(optimizer: str) -> str:
 
 
 def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]:
-    """The function, behind the helpers that it calls.
+    """The function for a class that is not composite, behind the helpers that it calls.
 
-    Args:
-      optimizer: the name of a legacy class that is not composite.
-      form: the form of optax code in its body.
-      inject: whether the learning rate is an injected hyperparameter; if not, the function requires
-        one.
+    Unless the learning rate is injected, it requires one.
     """
     found = optimizers()[optimizer]
     name = function_name(optimizer)
     call = _call(found)
-    converted = found.convert(with_float_rate(call) if inject else call, form, inject)
-    returned = cst.SimpleStatementLine([cst.Return(converted.expression)])
+    call = with_float_rate(call) if inject else call
+    new = converted(found, call, form, inject)
+    returned = cst.SimpleStatementLine([cst.Return(new.expression)])
     module = cst.Module([])
     body = module.code_for_node(fit(module, WIDTH, PASS, returned, len(INDENT)))
     words = [_parameter(one, inject) for one in found.parameters]
@@ -58,10 +55,7 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     """{summary}"""
 '''
     source += indent(body.replace("'", '"'), INDENT)
-    imports: tuple[str, ...] = ("import optax",)
-    if "jnp." in source:
-        imports = ("import jax.numpy as jnp", *imports)
-    return (*converted.supports, Support(name, source, imports))
+    return (*new.supports, helper(source))
 
 
 @dataclass(frozen=True)
@@ -84,7 +78,7 @@ def alias(optimizer: str, given: Iterable[str], form: Form) -> Alias | None:
     assert isinstance(call, cst.Call)
     if not {*given} <= {one.name for one in optimizers()[optimizer].parameters}:
         return None
-    new = optimizers()[optimizer].convert(call, form, False).expression
+    new = converted(optimizers()[optimizer], call, form, inject=False).expression
     assert isinstance(new, cst.Call)
     names: dict[str, str] = {}
     for argument in new.args:
@@ -105,8 +99,7 @@ def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, .
         supports += as_function(name, form, inject)
         # "GradientDescent": flax_gradient_descent,
         entries += f'    "{name}": {function_name(name)},\n'
-    dictionary = f"{BY_NAME} = {{\n{entries}}}\n"
-    return (*supports, Support(BY_NAME, dictionary, ()))
+    return (*supports, helper(f"{BY_NAME} = {{\n{entries}}}\n"))
 
 
 def _call(optimizer: LegacyOptimizer) -> cst.Call:

@@ -12,25 +12,22 @@ from collections.abc import Iterable
 from textwrap import indent
 
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import LegacyOptimizer, Support
-from codemods.optimizers.functions import WIDTH, fitted
+from codemods.optimizers.base import LegacyOptimizer, Support, helper
+from codemods.optimizers.functions import BY_NAME, WIDTH, fitted
 
-OPTIMIZER_STATE = Support(
-    name="OptimizerState",
-    source='''@struct.dataclass
+OPTIMIZER_STATE = helper(
+    '''@struct.dataclass
 class OptimizerState:
     """The number of steps taken, and what the optimizer keeps for each parameter."""
 
     step: jax.Array
     param_states: optax.Params
 ''',
-    imports=("from flax import struct", "import jax", "import optax"),
     is_shared=True,
 )
 
-OPTIMIZER_DEF = Support(
-    name="OptimizerDef",
-    source='''class OptimizerDef:
+OPTIMIZER_DEF = helper(
+    '''class OptimizerDef:
     """A rule that makes new parameters, and an optax transformation as well.
 
     A subclass has `init_param_state` and `apply_param_gradient`, or `init_state` and
@@ -79,28 +76,19 @@ OPTIMIZER_DEF = Support(
             lambda new, old: new - old, new_params, params
         ), state
 ''',
-    imports=("import jax", "import jax.numpy as jnp"),
     is_shared=True,
 )
 
-APPLY_GRADIENTS_WITH = Support(
-    name="apply_gradients_with",
-    source='''def apply_gradients_with(state, grads, **hyper_params):
+APPLY_GRADIENTS_WITH = helper(
+    '''def apply_gradients_with(state, grads, **hyper_params):
     """One step of a train state with other hyperparameters than usual."""
     tx, given = state.tx, state.tx.update_hyper_params(**hyper_params)
     params, opt_state = tx.apply_gradient(given, state.params, state.opt_state, grads)
     return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
 ''',
-    imports=(),
     is_shared=True,
 )
 
-IMPORTS = {
-    "NamedTuple": "from typing import NamedTuple",
-    "jax.": "import jax",
-    "jnp.": "import jax.numpy as jnp",
-    "optax.": "import optax",
-}
 HYPER_PARAMS = "HyperParams"
 PARAM_STATE = "ParamState"
 
@@ -137,8 +125,8 @@ def by_name(names: Iterable[str]) -> tuple[Support, ...]:
         support.name: support for name in names for support in interface_of(name)
     }
     entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
-    source = f"FLAX_OPTIMIZERS = {{\n{entries}}}\n"
-    return *classes.values(), Support("FLAX_OPTIMIZERS", source, (), is_shared=True)
+    table = helper(f"{BY_NAME} = {{\n{entries}}}\n", is_shared=True)
+    return *classes.values(), table
 
 
 def param_state(optimizer: str) -> Support:
@@ -153,10 +141,15 @@ def param_state(optimizer: str) -> Support:
 def _hyper_params(optimizer: str) -> Support:
     """The class of the hyperparameters of an optimizer."""
     legacy = optimizers()[optimizer]
-    parameters = [parameter.name for parameter in legacy.parameters]
-    names = [legacy.hyper_fields.get(parameter, parameter) for parameter in parameters]
     what = f"The hyperparameters of {optimizer}."
-    return _record(f"{optimizer}{HYPER_PARAMS}", what, filter(None, names))
+    return _record(f"{optimizer}{HYPER_PARAMS}", what, _hyper_fields(legacy))
+
+
+def _hyper_fields(optimizer: LegacyOptimizer) -> list[str]:
+    """The names of the hyperparameters of an optimizer."""
+    parameters = [parameter.name for parameter in optimizer.parameters]
+    names = [optimizer.hyper_fields.get(one, one) for one in parameters]
+    return [*filter(None, names)]
 
 
 def _record(name: str, what: str, fields: Iterable[str]) -> Support:
@@ -168,8 +161,7 @@ class {name}:
 
 {lines}
 '''
-    imports = ("from flax import struct", "import jax")
-    return Support(name, source, imports, is_shared=True)
+    return helper(source, is_shared=True)
 
 
 def _title(optimizer: LegacyOptimizer) -> str:
@@ -180,34 +172,33 @@ def _title(optimizer: LegacyOptimizer) -> str:
 def _optimizer(name: str) -> tuple[Support, ...]:
     """The class that keeps the interface of an optimizer, behind what it needs."""
     found = optimizers()[name]
-    names = [parameter.name for parameter in found.parameters]
+    names = _hyper_fields(found)
     given = [f"{parameter.name}={parameter.default}" for parameter in found.parameters]
     signature = fitted("    def __init__", ["self", *given], ":")
     passed = fitted(f"            {name}{HYPER_PARAMS}", names, "")
     made = f"        super().__init__({passed.lstrip()})"
     if len(made) > WIDTH:
         made = f"        super().__init__(\n{passed}\n        )"
+    init = f"{signature}\n{made}"
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
     state = fitted(f"        return {name}{PARAM_STATE}", initial.split(", "), "")
     source = f'''class {name}({OPTIMIZER_DEF.name}):
     """{_title(found)}, as a rule for each parameter."""
 
-{signature}
-{made}
+{init}
 
     def init_param_state(self, param):
 {state if found.state else "        return ()"}
 
     def apply_param_gradient(self, step, hyper_params, param, state, grad):
 {indent(found.rule, " " * 8)}'''
-    source = found.interface or source
+    source = found.interface.replace("{init}", init) or source
     hyper_params = (_hyper_params(name),) if found.parameters else ()
     kept = (param_state(name),) if found.state else ()
-    needed = [statement for word, statement in IMPORTS.items() if word in source]
     return (
         OPTIMIZER_STATE,
         OPTIMIZER_DEF,
         *kept,
         *hyper_params,
-        Support(name, source, tuple(needed), is_shared=True),
+        helper(source, is_shared=True),
     )

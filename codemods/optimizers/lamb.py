@@ -14,20 +14,15 @@ In bfloat16 legacy rounded β₂ = 0.999 to 1 and gave NaN; optax trains.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
+from codemods.optimizers.base import Converted, LegacyOptimizer, helper, parameters
 
 SIGNATURE = parameters(
     learning_rate="None", beta1="0.9", beta2="0.999", weight_decay="0", eps="1e-6"
 )
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 
-SCALE_BY_NORM_RATIO = Support(
-    name="scale_by_norm_ratio",
-    source='''def scale_by_norm_ratio():
+SCALE_BY_NORM_RATIO = helper('''def scale_by_norm_ratio():
     """Scale updates to the norm of their parameters (LAMB, You et al. 2019).
 
     Unlike in `optax.lamb`, a leaf of zeros has the ratio zero: it stays as it is.
@@ -39,13 +34,10 @@ SCALE_BY_NORM_RATIO = Support(
         return update * jnp.where(param_norm + update_norm > 0.0, ratio, 1.0)
 
     return optax.stateless_with_tree_map(scale)
-''',
-    imports=("import jax.numpy as jnp", "import optax"),
-)
+''')
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("weight_decay", 0)
     moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES, eps="1e-6"))
     # `optax.lamb` moves leaves of zeros, so it is no alias

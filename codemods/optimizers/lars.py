@@ -11,11 +11,8 @@ trace of optax holds the negated momentum.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
+from codemods.optimizers.base import Converted, LegacyOptimizer, helper, parameters
 
 SIGNATURE = parameters(
     learning_rate="None",
@@ -33,9 +30,8 @@ RATIO = {
 }
 TRACE = {"beta": "decay", "nesterov": "nesterov"}
 
-SCALE_BY_DECAYED_TRUST_RATIO = Support(
-    name="scale_by_decayed_trust_ratio",
-    source='''def scale_by_decayed_trust_ratio(weight_decay, trust_coefficient=0.001, eps=0.0):
+SCALE_BY_DECAYED_TRUST_RATIO = helper(
+    '''def scale_by_decayed_trust_ratio(weight_decay, trust_coefficient=0.001, eps=0.0):
     """Add decayed weights and scale by trust ratio (LARS, You et al. 2017).
 
     Unlike in `optax.lars`, the ratio divides by the sum of the norms of
@@ -50,13 +46,11 @@ SCALE_BY_DECAYED_TRUST_RATIO = Support(
         return ratio * (grad + weight_decay * param)
 
     return optax.stateless_with_tree_map(scale)
-''',
-    imports=("import jax.numpy as jnp", "import optax"),
+'''
 )
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("weight_decay", 0)
     decayed = "weight_decay" in arguments
     # with weight decay, the ratio of `optax.lars` is another function

@@ -11,9 +11,6 @@ Bit for bit equal.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
@@ -23,8 +20,7 @@ SIGNATURE = parameters(
 NAMES = {"beta": "momentum"}
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("weight_decay", 0)
     decay = arguments.decay()
     if not arguments.may_be_alias:

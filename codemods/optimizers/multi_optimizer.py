@@ -13,18 +13,17 @@ import ast
 
 import libcst as cst
 
-from codemods.model import Form, Refusal
+from codemods.model import Refusal
+from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import (
     UNPACKED,
     Converted,
     LegacyOptimizer,
-    Support,
+    helper,
     parameters,
 )
 
-PARTITION_BY_PATH = Support(
-    name="partition_by_path",
-    source='''def partition_by_path(*groups):
+PARTITION_BY_PATH = helper('''def partition_by_path(*groups):
     """Apply to each parameter the transformation of the group that selects it.
 
     A group is a pair of a predicate over path (such as "/Dense_0/kernel") and value,
@@ -44,9 +43,7 @@ PARTITION_BY_PATH = Support(
         {**transforms, "frozen": optax.set_to_zero()},
         lambda params: jax.tree_util.tree_map_with_path(label, params),
     )
-''',
-    imports=("import jax", "import optax"),
-)
+''')
 
 
 INTERFACE = '''class MultiOptimizer(OptimizerDef):
@@ -122,10 +119,10 @@ def refuse(call: ast.Call) -> Refusal | None:
     return None
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    return Converted(
-        call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,)
-    )
+def convert(arguments: Arguments) -> Converted:
+    function = cst.Name(PARTITION_BY_PATH.name)
+    call = arguments.layout.call.with_changes(func=function)
+    return Converted(call, (PARTITION_BY_PATH,))
 
 
 OPTIMIZER = LegacyOptimizer(

@@ -18,7 +18,6 @@ from __future__ import annotations
 import libcst as cst
 
 from codemods.cst.template import expression
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments, constant
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
@@ -26,8 +25,7 @@ SIGNATURE = parameters(learning_rate="None", beta2="0.9", eps="1e-8", centered="
 NAMES = {"beta2": "decay", "eps": "eps"}
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     arguments.drop_if("centered", False)
     if arguments.may_be_alias:
         return Converted(arguments.alias("optax.rmsprop", NAMES, eps_in_sqrt="False"))

@@ -9,17 +9,12 @@ any inner transformation.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, Support, parameters
+from codemods.optimizers.base import Converted, LegacyOptimizer, helper, parameters
 
 SIGNATURE = parameters(wrapped_optimizer=None, wn_decay="0", wn_eps="1e-8")
 
-WEIGHT_NORM = Support(
-    name="weight_norm",
-    source='''class WeightNormState(NamedTuple):
+WEIGHT_NORM = helper('''class WeightNormState(NamedTuple):
     """Direction and scale of each weight, and the inner state over both."""
 
     direction: optax.Params
@@ -71,14 +66,7 @@ def weight_norm(inner, decay=0.0, eps=1e-8):
         return updates, WeightNormState(**split, inner_state=inner_state)
 
     return optax.GradientTransformation(init_fn, update_fn)
-''',
-    imports=(
-        "from typing import NamedTuple",
-        "import jax",
-        "import jax.numpy as jnp",
-        "import optax",
-    ),
-)
+''')
 INTERFACE = '''class WeightNorm(OptimizerDef):
     """Step direction and scale of each weight (Salimans and Kingma 2016).
 
@@ -174,12 +162,8 @@ INTERFACE = '''class WeightNorm(OptimizerDef):
 NAMES = {"wrapped_optimizer": "inner", "wn_decay": "decay", "wn_eps": "eps"}
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    """The same call of another function.
-
-    `inner` is converted, and its learning rate injected, on its own.
-    """
-    arguments = Arguments(call, SIGNATURE, form, inject=False)
+def convert(arguments: Arguments) -> Converted:
+    """The same call of another function; `inner` is converted on its own."""
     return Converted(arguments.alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,))
 
 

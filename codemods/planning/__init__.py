@@ -1,4 +1,1 @@
-"""What becomes of every group, and which imports, names and helpers that needs.
-
-The decisions of the rules are made whole here: all sites of a group migrate, or none.
-"""
+"""What becomes of every group, each as a whole, and which imports, names and helpers that needs."""

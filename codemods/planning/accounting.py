@@ -49,7 +49,7 @@ class Accounting:
             after=after,
             remedy=None if reported is None else self._text(reported.remedy),
             note=self._text(decision.note) if status == "rewritten" else "",
-            group=self._group(decision),
+            group=self._groups.get(use.objects[0]) if use.objects else None,
             cause=cause.use.location if cause is not None else None,
             way=self._way(decision),
             related=self._related(refusal, cause),
@@ -72,14 +72,8 @@ class Accounting:
         cell = use.unit.cell(use.span[0])
         return f"{cell}: {said}" if cell else said
 
-    def _group(self, decision: Decision) -> Location | None:
-        objects = decision.use.objects
-        return self._groups.get(objects[0]) if objects else None
-
     def _way(self, decision: Decision) -> tuple[Location, ...]:
-        if self._traces is None:
-            return ()
-        way = self._traces.way(decision.use)
+        way = self._traces.way(decision.use) if self._traces is not None else None
         return () if way is None else (way.origin, *way.stops)
 
     def _text(self, prose: Prose) -> str:

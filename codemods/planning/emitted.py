@@ -13,12 +13,7 @@ from codemods.optimizers.base import RATE, Parameter, learning_rate
 from codemods.optimizers.functions import Alias, function_name
 from codemods.optimizers.interface import has_interface
 from codemods.planning.decisions import Decision
-from codemods.rewriting.edits import (
-    ConvertClass,
-    ConvertDefinition,
-    ConvertPartial,
-    Made,
-)
+from codemods.rewriting.edits import ConvertClass, ConvertDefinition, ConvertPartial
 from codemods.sources.modules import Span, Unit
 
 DEEPEST = 8
@@ -29,10 +24,7 @@ CREATING = ("FO102", "FO302", "FO706")
 
 
 class Emitter:
-    """Replaces the names within a definition by the definitions that they stand for.
-
-    `after` has the new source text of each edited span, by file.
-    """
+    """Replaces names in definitions by what they stand for; `after` has the new texts of spans."""
 
     def __init__(
         self,
@@ -102,7 +94,8 @@ class Emitter:
         """The new transformation, without the link for what stood beside the old one."""
         text = decision.text_after(self.after[decision.use.unit])
         found = ast.parse(f"({text})", mode="eval").body
-        has_link = bool(_made(decision).link)
+        edit = decision.edit
+        has_link = isinstance(edit, ConvertDefinition) and edit.link
         if not has_link or not isinstance(found, ast.Call):
             return found
         # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
@@ -114,9 +107,9 @@ class Emitter:
         """The schedule of a definition, or of those that it is made of."""
         for node in (decision.use.node, *self._inner(decision)):
             converted = self.converted.get(node)
-            schedule = "" if converted is None else _made(converted).schedule
-            if schedule:
-                return schedule
+            edit = None if converted is None else converted.edit
+            if isinstance(edit, ConvertDefinition) and not edit.inject and edit.rate:
+                return edit.rate
         return ""
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
@@ -126,7 +119,8 @@ class Emitter:
             decision = self.converted.get(inner)
             # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
             if decision is not None and isinstance(inner, ast.Call):
-                parts[ast.unparse(inner.func)] = _attribute(decision.use.name)
+                legacy = ast.parse(f"optim.{decision.use.name}", mode="eval").body
+                parts[ast.unparse(inner.func)] = legacy
         return _substituted(copy.deepcopy(node), parts)
 
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
@@ -157,20 +151,20 @@ class Emitter:
         return None
 
 
-def _made(decision: Decision) -> Made:
-    """What an edit makes of a definition."""
-    return decision.edit.made if decision.edit is not None else Made()
-
-
 def _keeps_interface(decision: Decision) -> bool:
     """Whether a definition becomes one with the same interface."""
     return decision.rule.code == "FO706" and has_interface(decision.use.name)
 
 
+def _injects(decision: Decision) -> bool:
+    edit = decision.edit
+    return isinstance(edit, ConvertDefinition | ConvertClass) and edit.inject
+
+
 def _is_given_rates(decision: Decision) -> bool:
     """Whether the learning rate of a definition is set at each step, as far as is known."""
     if not _keeps_interface(decision):
-        return _made(decision).injects
+        return _injects(decision)
     call, name = decision.use.node, decision.use.name
     if name in composite():
         return False
@@ -199,7 +193,7 @@ def _function(
         after=after,
         legacy_expression=f"optim.{name}({arguments})",
         optax_expression=f"{alias.function}({words})",
-        injected=_made(decision).injects,
+        injected=_injects(decision),
         supports=supports,
     )
 
@@ -229,7 +223,3 @@ def _substituted(node: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
     whole = ast.Expression(node)
     _Substitution(parts).visit(whole)
     return ast.fix_missing_locations(whole).body
-
-
-def _attribute(name: str) -> ast.expr:
-    return ast.parse(f"optim.{name}", mode="eval").body

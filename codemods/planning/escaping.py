@@ -1,7 +1,4 @@
-"""What is said where an optimizer that migrates goes out of view, or its state dict is read.
-
-It holds nobody back.
-"""
+"""What is said where a migrating optimizer goes out of view, which holds nobody back."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ INTERFACE = "FO706"
 
 
 def escaping(plan: Plan) -> list[Decision]:
-    """A hint for each line where what migrates goes out of view, or may come back unseen.
-
-    Another is where a state dict is read.
-    """
+    """A hint for each line where what migrates goes out of view, or may come back unseen."""
     found: list[Decision] = []
     migrating = _migrating(plan)
     uses = [*escapes(plan.facts, migrating), *looked_into(plan.facts, migrating)]

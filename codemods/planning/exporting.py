@@ -1,7 +1,4 @@
-"""Whether an imported legacy name has to stay in a file.
-
-It stays for the file itself, or for others that take it from there.
-"""
+"""Whether an imported legacy name has to stay in a file, for itself or for others."""
 
 from __future__ import annotations
 
@@ -113,22 +110,18 @@ class Exports:
                 return None
             is_star = item.name == "*"
             names = f"The names of `{item.target}`" if is_star else f"`{item.name}`"
-            return Reason(
-                "unresolved",
-                reasons.name_needed(
-                    f"{names} may be imported from this module by others.",
-                    "Export what replaces it, or remove the import.",
-                ),
+            refusal = reasons.name_needed(
+                f"{names} may be imported from this module by others.",
+                "Export what replaces it, or remove the import.",
             )
-        if not self._only_for_names(item):
-            return Reason(
-                "unresolved",
-                reasons.name_needed(
-                    "This import also runs the module that it imports from.",
-                    "Import the module itself in its place.",
-                ),
+        elif not self._only_for_names(item):
+            refusal = reasons.name_needed(
+                "This import also runs the module that it imports from.",
+                "Import the module itself in its place.",
             )
-        return None
+        else:
+            return None
+        return Reason("unresolved", refusal)
 
     def _needing(self, item: Import, decisions: Iterable[Decision]) -> list[ast.AST]:
         """The places of its file that still need an import."""
@@ -282,10 +275,7 @@ class Exports:
         return taken
 
     def _stays(self, passed: PassedOn, name: str) -> bool:
-        """Whether an import from another file of the project stays.
-
-        Of a star, whether the name that it brought is read or passed on.
-        """
+        """Whether an import in another file stays; of a star, whether the name is needed."""
         unit = passed.unit
         if passed.name == "*":
             removed = self.removed_nodes(unit)
@@ -314,10 +304,7 @@ class Exports:
         return False
 
     def _only_for_names(self, item: Import) -> bool:
-        """Whether an import only binds names.
-
-        The module has no effect when it is imported, or the statement stays for another name.
-        """
+        """Whether an import only binds names, or its statement stays for another name."""
         imported = self.facts.imported(item.unit)
         same = [one for one in imported if one.statement is item.statement]
         if len(item.statement.names) > len(same):

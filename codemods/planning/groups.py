@@ -45,10 +45,7 @@ def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
 def refused_groups(
     plan: Plan, decisions: Iterable[Decision] | None = None
 ) -> dict[LegacyObject, Decision]:
-    """The groups of which a site stays, each with the first that has a reason of its own.
-
-    Of the `decisions`, or else of all.
-    """
+    """The groups of which a site stays, of some decisions or of all, each with the first reason."""
     groups = grouped(plan)
     causes: dict[LegacyObject, Decision] = {}
     for decision in plan.decisions if decisions is None else decisions:
@@ -253,10 +250,10 @@ def keep_modules(plan: Plan) -> None:
         use = decision.use
         row = row_of(use.name)
         is_import = use.kind in ("removed_module", "removed_import")
-        is_module = is_import and isinstance(use.node, ast.Import)
-        if not decision.applies or not is_module:
-            continue
-        if row is None or _bound_as(use):
+        aliases = use.node.names if isinstance(use.node, ast.Import) else []
+        # import a.b.c, which binds `a`
+        is_dotted = any(one.name == use.name and not one.asname for one in aliases)
+        if row is None or not (decision.applies and is_import and is_dotted):
             continue
         # import jax.experimental.maps
         module = f"{row.name}."
@@ -268,13 +265,3 @@ def keep_modules(plan: Plan) -> None:
                 f"`{row.name}` was removed, and is still in use here.", row.note
             )
             decision.refuse(refusal, "suppressed" if is_suppressed else "unresolved")
-
-
-def _bound_as(use: Use) -> str | None:
-    """The name that an import of a module gives it; None for `import a.b.c`, which binds `a`."""
-    if not isinstance(use.node, ast.Import):
-        return None
-    for alias in use.node.names:
-        if alias.name == use.name:
-            return alias.asname
-    return None

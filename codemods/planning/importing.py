@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import CHOICES
@@ -17,7 +18,7 @@ from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.rewriting.edits import MoveImport
-from codemods.rewriting.imports import Addition, ImportChanges, ImportedName, Place
+from codemods.rewriting.imports import ImportChanges, Place
 from codemods.rules.imports import shares_its_line
 from codemods.sources.modules import Unit
 
@@ -30,7 +31,7 @@ class ImportPlan(ImportChanges):
 
     @property
     def statements(self) -> list[str]:
-        return [addition.statement for addition in self.add]
+        return [*chain.from_iterable(self.add.values())]
 
 
 def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
@@ -55,10 +56,9 @@ class _File:
     def planned(self) -> ImportPlan:
         if self.plan.of(self.unit):
             unneeded = self._unneeded()
-            self.result.add += self._offered_anew(unneeded)
+            self._offer_anew(unneeded)
             for item in unneeded:
-                line, column = self._start_of(item.statement)
-                self.result.drop.append(ImportedName(line, column, _bound(item)))
+                self.result.drop[self._start_of(item.statement)].add(_bound(item))
             self._move()
             self._add()
             for item in self.imports:
@@ -124,8 +124,8 @@ class _File:
         has_state = any(TRAIN_STATE in one.source for one in own)
         return (edit.needs | ({"TrainState"} if has_state else set())) & CHOICES.keys()
 
-    def _offered_anew(self, unneeded: list[Import]) -> Iterator[Addition]:
-        """The imports of what replaces the legacy names that the file offers to others."""
+    def _offer_anew(self, unneeded: list[Import]) -> None:
+        """Import what replaces the legacy names that the file offers to others."""
         offered: dict[str, dict[str, ast.stmt]] = {}
         for item in unneeded:
             module, name = self.exports.exported(item) or ("", "")
@@ -135,7 +135,8 @@ class _File:
         for module, names in offered.items():
             first = next(iter(names.values()))
             listed = ", ".join(sorted(names))
-            yield Addition(f"from {module} import {listed}", self._start_of(first))
+            statement = f"from {module} import {listed}"
+            self.result.add[self._start_of(first)].append(statement)
 
     def _move(self) -> None:
         """Replace the imports of names that are in another module today."""
@@ -149,13 +150,13 @@ class _File:
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
             start = self._start_of(node)
-            self.result.drop.append(ImportedName(*start, edit.bound))
+            self.result.drop[start].add(edit.bound)
             if edit.statement:
                 head, word, name = edit.statement.rpartition("import ")
                 moved.setdefault((start, f"{head}{word}"), []).append(name)
         for (start, head), names in moved.items():
             listed = ", ".join(dict.fromkeys(names))
-            self.result.add.append(Addition(f"{head}{listed}", start))
+            self.result.add[start].append(f"{head}{listed}")
 
     def _add(self) -> None:
         """Add the imports that new code needs, at the top or where the legacy name was bound."""
@@ -172,16 +173,16 @@ class _File:
             statement = self.plan.names[self.unit][key].statement
             # an import at the top serves the functions that have one of their own, too
             places = {None} if None in wanted[key] else wanted[key]
-            if statement:
-                in_order = sorted(places, key=lambda near: near or (0, 0))
-                self.result.add += [Addition(statement, near) for near in in_order]
+            for near in sorted(places, key=lambda near: near or (0, 0)):
+                if statement:
+                    self.result.add[near].append(statement)
 
     def _add_flax(self, item: Import) -> None:
         """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
         statement, alias = item.statement, item.alias
         start = self._start_of(statement)
         is_dotted = alias.name.startswith("flax.optim") and not alias.asname
-        is_dropped = ImportedName(*start, alias.name) in self.result.drop
+        is_dropped = alias.name in self.result.drop.get(start, ())
         if not (is_dotted and is_dropped and isinstance(statement, ast.Import)):
             return
         for other in self.imports:
@@ -193,13 +194,10 @@ class _File:
         if self.exports.remaining(item):
             is_at_top = self.unit.parents.get(statement) is self.unit.tree
             near = None if is_at_top else start
-            self.result.add.append(Addition("import flax", near))
+            self.result.add[near].append("import flax")
 
     def _nested_import(self, binding: list[Import]) -> Place | None:
-        """The statement that bound the name at a use, if each import is in a function or `try`.
-
-        None when the new import belongs to the module's top level.
-        """
+        """The statement that bound the name at a use, if each import is nested; else None."""
         is_nested = all(
             _is_nested(item, self.unit) and legacy_name(item.target) is not None
             for item in binding

@@ -17,10 +17,7 @@ from codemods.planning.groups import UNNAMED, grouped, refused_groups
 
 
 def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
-    """The objects of groups that stay, but may migrate if definitions keep their interface.
-
-    For each, the reason why they stay.
-    """
+    """The objects of groups that stay, and why, but may migrate with the interface they had."""
     facts = plan.facts
     groups = grouped(plan)
     members: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)

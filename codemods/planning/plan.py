@@ -1,7 +1,4 @@
-"""What becomes of every use: the decisions of the rules, made whole for each group.
-
-A group is a set of objects that migrate together, or stay together.
-"""
+"""What becomes of every use: the decisions of the rules, made whole for each group."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from codemods.planning.groups import (
 from codemods.planning.judging import judge, of_failure, still_left
 from codemods.planning.keeping import may_keep_interface, staying
 from codemods.planning.sharing import shared
-from codemods.rewriting.edits import Edit, Keep
+from codemods.rewriting.edits import ConvertDefinition, Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
@@ -126,10 +123,7 @@ def _decision(
 
 
 def _foreign_traversal(use: Use, facts: Facts) -> bool:
-    """Whether a `flax.traverse_util.ModelParamTraversal` has to do with no optimizer.
-
-    It still exists.
-    """
+    """Whether a `flax.traverse_util.ModelParamTraversal`, which still exists, has no optimizer."""
     # traversal.iterate(params)
     is_call = use.kind.startswith("traversal.")
     if not is_call and use.name != "ModelParamTraversal":
@@ -147,7 +141,7 @@ def _with_outcome(use: Use, rule: Rule, context: Context) -> Decision:
         outcome = context.form(use, outcome)
     edit = outcome if isinstance(outcome, Edit) else None
     notes = context.notes.of(use)
-    if edit is not None and edit.note:
+    if isinstance(edit, ConvertDefinition) and edit.note:
         notes.append(edit.note)
     decision = Decision(use, rule, edit, note=joined(" ", notes))
     if isinstance(outcome, Refusal):
@@ -156,10 +150,7 @@ def _with_outcome(use: Use, rule: Rule, context: Context) -> Decision:
 
 
 def _is_reported(decision: Decision, plan: Plan) -> bool:
-    """Whether a name that may not exist is reported, as a hint.
-
-    It is with `--modernize`, unless a comment or the selection forbids it.
-    """
+    """Whether a name that may not exist is reported, as a hint, as `--modernize` asks for."""
     decision.status = "hint"
     return (
         not plan.is_suppressed(decision)

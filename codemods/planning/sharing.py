@@ -14,6 +14,7 @@ import libcst as cst
 from codemods.analysis.facts import Facts
 from codemods.model import Form
 from codemods.optimizers import optimizers
+from codemods.optimizers.arguments import converted
 from codemods.optimizers.base import Support
 from codemods.rewriting.edits import (
     ConvertDefinition,
@@ -143,9 +144,9 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
             call = cst.ensure_type(
                 cst.parse_expression(f"({unit.source(node)})"), cst.Call
             )
-            return (
-                optimizers()[edit.optimizer].convert(call, form, edit.inject).supports
-            )
+            return converted(
+                optimizers()[edit.optimizer], call, form, edit.inject
+            ).supports
     return edit.supports
 
 
@@ -202,10 +203,7 @@ def _import(
 
 
 def _commonest(needs: Iterable[dict[str, Support]]) -> dict[str, Support]:
-    """The helpers of some files: of those with one name, the one that most of them need.
-
-    A class by name is another function where steps set its rate.
-    """
+    """The helpers of some files: of those with one name, the one that most of them need."""
     found: dict[str, Counter[Support]] = defaultdict(Counter)
     for supports in needs:
         for name, support in supports.items():

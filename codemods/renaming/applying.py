@@ -35,10 +35,7 @@ def renamed(path: str, code: str, renames: Renames) -> str | None:
 
 
 class _Places:
-    """Collects the new texts of spans.
-
-    `left` are the keywords and attributes that were not found yet.
-    """
+    """Collects the new texts of spans; `left` are the keywords and attributes not found yet."""
 
     def __init__(self, unit: Unit, renames: Renames) -> None:
         self.unit = unit

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.naming import CONFIG_LIKE, last_word
-from codemods.inference.objects import Class, Instance, LegacyObject
+from codemods.inference.objects import Class, Instance, LegacyObject, Module
 from codemods.renaming.new_names import (
     STATE,
     WORD,
@@ -62,7 +62,7 @@ def plan_attributes(
 
 def _may_be_of(node: ast.expr, cls: Class, facts: Facts) -> bool:
     """Whether an expression may be an instance of a class, as far as is known."""
-    return facts.may_be_one(node, cls) or not _is_known(node, facts)
+    return facts.may_be_one(node, cls) or not is_known(node, facts)
 
 
 def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
@@ -81,10 +81,10 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
     return name not in names and "__dict__" not in cls.unit.code
 
 
-def _is_known(node: ast.expr, facts: Facts) -> bool:
-    """Whether it is known what an expression is, or its name is that of a configuration."""
+def is_known(node: ast.expr, facts: Facts) -> bool:
+    """Whether it is known what an expression is; a configuration has words and numbers."""
     items = facts.objects(node)
-    if any(isinstance(item, Instance | LegacyObject) for item in items):
+    if any(isinstance(item, Instance | Module | LegacyObject) for item in items):
         return True
     # jax.config
     if facts.full_name(node):
@@ -102,7 +102,7 @@ def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
         if items == {Instance(cls)}:
             own.append((unit, node))
         # something of unknown origin may be of the class
-        elif Instance(cls) in items or not _is_known(node.value, facts):
+        elif Instance(cls) in items or not is_known(node.value, facts):
             return []
     # a place is found again by its text, so no other place may have the same
     texts = {(unit, node): attribute_of(node, unit) for unit, node in places}

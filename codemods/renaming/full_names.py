@@ -23,10 +23,7 @@ class Said:
 
 
 def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
-    """How a file refers to a name that exists once `module` is imported.
-
-    None if the name that the import would bind means something else there.
-    """
+    """How a file refers to a name of a module; None if the name means something else there."""
     root, _, rest = name.partition(".")
     if root == "builtins":
         is_bound = unit.names_bound[rest] > 0

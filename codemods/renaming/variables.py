@@ -38,10 +38,7 @@ def plan_function(
     done: set[LegacyObject],
     found: dict[Unit, new_names.Renames],
 ) -> None:
-    """Note the new names in one function.
-
-    Where one train state cannot have a new name, none of them gets one.
-    """
+    """Note the new names in a function, if each of its train states can have one."""
     scope = _scope_of(node, facts)
     if scope is None:
         return

@@ -19,9 +19,9 @@ from codemods.rewriting.edits import (
     TakeBody,
 )
 from codemods.rewriting.expressions import carried_out
-from codemods.rewriting.fields import derived_state
 from codemods.rewriting.imports import ImportEditor
 from codemods.rewriting.lines import (
+    closed_up,
     gap_and_comments,
     header_end,
     remarks,
@@ -201,10 +201,7 @@ class Applier(cst.CSTTransformer):
     def _marked_unset(
         self, statement: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine:
-        """A statement with a comment above it, if its learning rate is a placeholder.
-
-        The first one in a file has it for all.
-        """
+        """A statement with a comment above it, if it has the first rate that is a placeholder."""
         if self.has_comment or not self.file.left.has_unset:
             return statement
         if not has_unset_rate(statement):
@@ -332,7 +329,7 @@ class Applier(cst.CSTTransformer):
         if edit is None:
             return updated_node
         base = expression(self.file.say("{TrainState}"))
-        updated_node = derived_state(updated_node, base, edit.dropped)
+        updated_node = _derived_state(updated_node, base, edit.dropped)
         without_comments = updated_node.with_changes(leading_lines=())
         self.applied.after[edit.span] = self._code([without_comments])
         return updated_node
@@ -353,3 +350,33 @@ class Applier(cst.CSTTransformer):
         if removal is None:
             return updated_node
         return self._removed(removal, remarks(comments_within(updated_node)))
+
+
+def _derived_state(
+    cls: cst.ClassDef, base: cst.BaseExpression, dropped: Sequence[str]
+) -> cst.ClassDef:
+    """A class with a base in the place of its decorator, and without some fields."""
+    body = cst.ensure_type(cls.body, cst.IndentedBlock)
+    kept = closed_up(body.body, lambda line: _field(line) in dropped)
+    first, *others = kept or [cst.parse_statement("pass")]
+    # no blank line below the head of the class
+    first = first.with_changes(leading_lines=gap_and_comments(first)[1])
+    return cls.with_changes(
+        decorators=(),
+        lines_after_decorators=(),
+        bases=[cst.Arg(base)],
+        lpar=cst.LeftParen(),
+        rpar=cst.RightParen(),
+        body=body.with_changes(body=[first, *others]),
+    )
+
+
+def _field(statement: cst.CSTNode) -> str:
+    """The name of the field that a statement declares; empty for others."""
+    match statement:
+        # optimizer: optim.Optimizer
+        case cst.SimpleStatementLine(
+            body=[cst.AnnAssign(target=cst.Name(value=name)), *_]
+        ):
+            return name
+    return ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from codemods.inference.scopes import Scopes
-from codemods.rewriting.imports import ImportedName
 from codemods.sources.modules import Unit
 from codemods.sources.text import TEXT_OR_COMMENT
 
@@ -26,11 +25,11 @@ def _comments(code: str, without: Iterable[range] = ()) -> Counter[str]:
     return Counter(one[0] for one in found if one[0].startswith("#"))
 
 
-def problem_of(before: Unit, after: Unit, drop: Iterable[ImportedName]) -> str:
+def problem_of(before: Unit, after: Unit, dropped: Collection[int]) -> str:
     """What breaks a promise of the result: empty if it holds all.
 
-    No name is undefined that was not before, and no comment is lost but with the imports that are
-    dropped.
+    No name is undefined that was not before, and no comment is lost but with the imports on the
+    lines that are dropped.
     """
     # a name that was undefined before may stay so
     undefined = undefined_names(after)
@@ -39,22 +38,17 @@ def problem_of(before: Unit, after: Unit, drop: Iterable[ImportedName]) -> str:
     if undefined:
         return f"undefined: {', '.join(sorted(undefined))}"
     # from flax import optim  # the legacy API
-    starts = {name.line for name in drop}
-    # all lines of `from flax import (`
-    dropped = [
+    whole = (
         range(node.lineno, (node.end_lineno or node.lineno) + 1)
         for node in before.tree.body
-        if node.lineno in starts
-    ]
-    lost = _comments(before.code, dropped) - _comments(after.code)
+        if node.lineno in dropped
+    )
+    lost = _comments(before.code, whole) - _comments(after.code)
     return f"the comment `{min(lost)}` would be lost" if lost else ""
 
 
 def undefined_names(unit: Unit) -> set[str]:
-    """The names that a module reads and that neither it nor `builtins` defines.
-
-    There are none if it has a star import, which may define any name.
-    """
+    """The names that nothing defines; none if there is a star import, which may define any."""
     imports = (node for node in unit.nodes if isinstance(node, ast.ImportFrom))
     if any(node.names[0].name == "*" for node in imports):
         return set()

@@ -118,12 +118,6 @@ class EditedFile:
         if are_fixed:
             self.applied.fixed.update(support.name for support in supports)
 
-    def helper(self, supports: Sequence[Support]) -> cst.BaseExpression:
-        """The name of the last of some helpers, all of which the file now needs."""
-        self.need(supports)
-        own_name = supports[-1].name
-        return cst.Name(self.called.get(own_name, own_name))
-
     def indent_within(self, span: Span) -> int:
         """How far the line on which an expression starts is indented within its statement."""
         line = self.lines[span[0] - 1]

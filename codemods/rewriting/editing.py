@@ -39,10 +39,7 @@ TOO_DEEP = "nested too deeply"
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with new code, and what its author may do about it.
-
-    `failure` is the unexpected exception because of which there is none.
-    """
+    """What is wrong with new code, what its author may do, and the exception behind it, if any."""
 
     text: str
     remedy: str = "Please report this file."
@@ -133,7 +130,8 @@ def _finished(
     own = [one for name, one in called.items() if name not in work.imported]
     supports = {support.name: support for support in own}
     sources = {
-        name: _named(support.source, work.names) for name, support in supports.items()
+        name: support.source.replace(TRAIN_STATE, work.names.get("TrainState", ""))
+        for name, support in supports.items()
     }
     code = original.code_of(updated) if work.imported else ""
     imported = _imported(work, code, sources)
@@ -146,7 +144,7 @@ def _finished(
         # other files import these by their names
         given = {support.name for support in work.given}
         # what it is where legacy had the name first, and the file another later, is not clear
-        dropped = {one.name for one in work.imports.drop}
+        dropped = {*chain.from_iterable(work.imports.drop.values())}
         fixed_names = applied.fixed | given | dropped
         renamed = _with_other_names(work, clash, taken)
         # once more, with other names for the helpers
@@ -313,7 +311,7 @@ def _checked(work: Work, applied: Applied, after: str) -> Outcome:
     except SyntaxError as error:
         return after, applied, Problem(f"does not parse: {error}")
     new = Unit(work.unit.path, after, tree)
-    problem = problem_of(work.unit, new, work.imports.drop)
+    problem = problem_of(work.unit, new, {line for line, _ in work.imports.drop})
     if problem:
         return after, applied, Problem(problem)
     return realigned(work.unit, new), applied, None
@@ -322,9 +320,5 @@ def _checked(work: Work, applied: Applied, after: str) -> Outcome:
 def _bound_still(work: Work) -> set[str]:
     """The names that any scope of a file binds, other than by imports that are dropped."""
     bound = Counter(work.unit.names_bound)
-    bound.subtract(name.name for name in work.imports.drop)
+    bound.subtract(chain.from_iterable(work.imports.drop.values()))
     return {name for name, count in bound.items() if count > 0}
-
-
-def _named(source: str, names: dict[str, str]) -> str:
-    return source.replace(TRAIN_STATE, names.get("TrainState", ""))

@@ -7,13 +7,14 @@ from functools import singledispatch
 
 import libcst as cst
 
-from codemods.cst.pieces import CallLayout, Piece
+from codemods.cst.pieces import CallLayout, Piece, new
 from codemods.cst.quotes import quoted_as
-from codemods.cst.spacing import EQUAL, NOTHING
+from codemods.cst.spacing import bare
 from codemods.cst.template import expression, statement
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import (
     behind,
+    converted,
     with_float_rate,
     with_rate,
     with_set_decay,
@@ -45,8 +46,11 @@ def carried_out(
 def _replaced(
     edit: Replace, node: cst.BaseExpression, file: EditedFile
 ) -> cst.BaseExpression:
-    new = file.fill(edit.template, edit.holes, edit.supports, it=node)
-    return _parenthesized_as(node, new)
+    made = file.fill(edit.template, edit.holes, edit.supports, it=node)
+    # in the parentheses of what it replaces, unless it has its own; those of a tuple are its part
+    if node.lpar and not made.lpar and not isinstance(node, cst.Tuple):
+        return made.with_changes(lpar=node.lpar, rpar=node.rpar)
+    return made
 
 
 @carried_out.register
@@ -66,11 +70,11 @@ def _requoted(
 
 def _text_of_annotation(value: str, edit: ReplaceQuoted, file: EditedFile) -> str:
     """The text of an annotation with other names, of which longer ones come first."""
-    new = {name: file.say(template, edit.supports) for name, template in edit.names}
-    longest_first = sorted(new, key=len, reverse=True)
+    said = {name: file.say(template, edit.supports) for name, template in edit.names}
+    longest_first = sorted(said, key=len, reverse=True)
     names = "|".join(map(re.escape, longest_first))
     dotted = re.compile(rf"(?<![\w.])(?:{names})\b")
-    return dotted.sub(lambda found: new[found[0]], value)
+    return dotted.sub(lambda found: said[found[0]], value)
 
 
 # Definitions
@@ -88,12 +92,12 @@ def _converted(
     if edit.sets_decay:
         call = with_set_decay(call, optimizers()[edit.optimizer].parameters)
     file.left.has_unset = file.left.has_unset or edit.inject
-    converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
-    file.need(converted.supports, are_fixed=True)
+    made = converted(optimizers()[edit.optimizer], call, file.form, edit.inject)
+    file.need(made.supports, are_fixed=True)
     if not edit.link:
-        return converted.expression
+        return made.expression
     # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
-    return behind(expression(edit.link), converted.expression)
+    return behind(expression(edit.link), made.expression)
 
 
 # Calls
@@ -106,10 +110,7 @@ def _call_rewritten(
     call = cst.ensure_type(node, cst.Call)
     holes: dict[str, cst.BaseExpression | cst.Arg] = {**file.pieces(edit.holes)}
     for number, argument in enumerate(call.args):
-        bare = argument.with_changes(
-            comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
-        )
-        holes[f"argument_{number}"] = bare
+        holes[f"argument_{number}"] = bare(argument)
     callee = expression(_numbered(edit.function, edit, file), **holes)
     if edit.prelude:
         prelude = statement(_numbered(edit.prelude, edit, file), **holes)
@@ -122,12 +123,12 @@ def _call_rewritten(
         if number not in kept:
             file.left.comments += [comment.value for comment in piece.comments]
     indent = file.indent_within(edit.span)
-    new = layout.enclose(callee, arguments, file.is_narrow, indent)
+    made = layout.enclose(callee, arguments, file.is_narrow, indent)
     file.left.shrinks = file.left.shrinks or len(arguments) < len(call.args)
     if not edit.then:
-        return new
+        return made
     # optimizer.create(params).replace(step=0)
-    return expression(file.say("{it}" + edit.then), it=new)
+    return expression(file.say("{it}" + edit.then), it=made)
 
 
 def _numbered(template: str, edit: RewriteCall, file: EditedFile) -> str:
@@ -141,7 +142,7 @@ def _argument_of(
     """An argument of a rewritten call."""
     if argument.index is None:
         value = file.fill(argument.template, edit.holes, edit.supports)
-        return Piece(_argument(argument.keyword, value))
+        return new(argument.keyword, value)
     kept = layout.pieces[argument.index]
     # `f(optimizer)` or `f(target=optimizer)` becomes `f(state=optimizer)`
     return kept.named(argument.keyword) if argument.keyword else kept
@@ -157,9 +158,10 @@ def _arguments_changed(
     kept: list[Piece] = []
     for index, piece in enumerate(layout.pieces):
         if index in spread:
-            for keyword, text in spread[index]:
-                value = expression(file.say(text))
-                kept.append(Piece(_argument(keyword, value)))
+            kept += [
+                new(keyword or None, expression(file.say(text)))
+                for keyword, text in spread[index]
+            ]
         elif index in edit.dropped:
             file.left.comments += [comment.value for comment in piece.comments]
         else:
@@ -167,26 +169,8 @@ def _arguments_changed(
     file.left.shrinks = file.left.shrinks or bool(edit.dropped)
     for keyword, template in edit.added:
         value = quoted_as(expression(file.say(template)), file.quote)
-        kept.append(Piece(_argument(keyword, value)))
+        kept.append(new(keyword or None, value))
     # partial(train_step, optimizer=optimizer) without its argument is train_step
     if edit.is_partial and len(kept) == 1:
         return kept[0].value
     return layout.arrange(call.func, kept)
-
-
-def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
-    if not keyword:
-        return cst.Arg(value)
-    return cst.Arg(value, cst.Name(keyword), EQUAL)
-
-
-def _parenthesized_as(
-    node: cst.BaseExpression, new: cst.BaseExpression
-) -> cst.BaseExpression:
-    """The new expression in the parentheses of the one that it replaces, unless it has its own.
-
-    Those of a tuple are a part of it.
-    """
-    if node.lpar and not new.lpar and not isinstance(node, cst.Tuple):
-        return new.with_changes(lpar=node.lpar, rpar=node.rpar)
-    return new

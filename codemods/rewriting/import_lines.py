@@ -49,12 +49,7 @@ def has_several(statement: ImportLine) -> bool:
     return not isinstance(names, cst.ImportStar) and len(names) > 1
 
 
-def binds_same(new: ImportLine, old: ImportLine) -> bool:
-    """Whether an import binds, perhaps among others, what a new one would."""
-    return _bindings(new) <= _bindings(old)
-
-
-def _bindings(statement: ImportLine) -> set[tuple[str, str]]:
+def bindings(statement: ImportLine) -> set[tuple[str, str]]:
     """The full name of what a statement imports, with each name that it binds.
 
     `from jax import numpy as jnp` is as good as `import jax.numpy as jnp`.

@@ -16,18 +16,10 @@ from codemods.rewriting.import_lines import (
     root_of,
 )
 from codemods.sources.notebook import MARKER as CELL
+from codemods.vocabulary import words
 
-NEIGHBOURS = (
-    "jax",
-    "flax",
-    "optax",
-    "numpy",
-    "chex",
-    "haiku",
-    "tensorflow",
-    "torch",
-    "absl",
-    "ml_collections",
+NEIGHBOURS = words(
+    "jax flax optax numpy chex haiku tensorflow torch absl ml_collections"
 )
 """Packages whose imports stand in one section with that of optax."""
 

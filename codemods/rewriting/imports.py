@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -10,7 +11,7 @@ from libcst.metadata import CodeRange
 
 from codemods.rewriting.import_lines import (
     ImportLine,
-    binds_same,
+    bindings,
     has_several,
     is_standard,
     joined,
@@ -38,47 +39,26 @@ Place = tuple[int, int]
 """The line (from 1) and the column (from 0) at which a statement starts."""
 
 
-@dataclass(frozen=True)
-class ImportedName:
-    """A name to drop.
-
-    `line` (from 1) and `column` (from 0) are where its statement starts, `name` is what that binds.
-    For `import flax.optim` that is the dotted name, for a star import `*`.
-    """
-
-    line: int
-    column: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Addition:
-    """An import to add.
-
-    It goes to the module's top, or beside the nested import that starts at `near`.
-    """
-
-    statement: str
-    near: Place | None = None
-
-
 @dataclass
 class ImportChanges:
-    """The names to drop from import statements, and the statements to add.
+    """The names to drop from import statements, and the statements to add, by place.
 
-    `origins` are where the statements start that bind what is replaced.
+    Of `import flax.optim` the dotted name is dropped, of a star import `*`. What is added goes
+    beside the nested import at its place, or without one to the module's top. `origins` are where
+    the statements start that bind what is replaced.
     """
 
-    drop: list[ImportedName] = field(default_factory=list)
-    add: list[Addition] = field(default_factory=list)
+    drop: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    add: dict[Place | None, list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     origins: list[Place] = field(default_factory=list)
 
     @property
-    def lines(self) -> Iterator[int]:
+    def lines(self) -> list[int]:
         """The lines of statements that change or show new ones their place."""
-        yield from (one.near[0] for one in self.add if one.near is not None)
-        yield from (line for line, _ in self.origins)
-        yield from (name.line for name in self.drop)
+        places = (*self.add, *self.origins, *self.drop)
+        return [place[0] for place in places if place is not None]
 
 
 class ImportEditor:
@@ -93,22 +73,11 @@ class ImportEditor:
         changes: ImportChanges,
         cell: str = "",
     ) -> None:
-        """Sort the changes by their places; `cell` opens the first one of a notebook with any."""
+        """`cell` opens the first cell of a notebook with any change."""
         self._positions = positions
-        self._origins = changes.origins
+        self._changes = changes
         self._cell = cell
-        self._drop: dict[Place, set[str]] = {}
-        for name in changes.drop:
-            place = (name.line, name.column)
-            self._drop.setdefault(place, set()).add(name.name)
-        self._top: list[str] = []
-        self._nested: dict[Place, list[str]] = {}
-        for addition in changes.add:
-            beside = self._top
-            # import optax, within the function that had `from flax import optim`
-            if addition.near is not None:
-                beside = self._nested.setdefault(addition.near, [])
-            beside.append(addition.statement)
+        self._top = [*changes.add.get(None, ())]
         self._emptied: list[ImportLine] = []
         self._changed: list[ImportLine] = []
 
@@ -129,9 +98,9 @@ class ImportEditor:
                 continue
             start = self._positions[before].start
             place = (start.line, start.column)
-            dropped = self._drop.get(place, set())
-            rest = without(small, dropped)
-            beside = self._nested.get(place, ())
+            rest = without(small, self._changes.drop.get(place, set()))
+            # import optax, within the function that had `from flax import optim`
+            beside = self._changes.add.get(place, ())
             shares_line = len(original.body) > 1
             # import jax; from flax import optim
             if rest is None and shares_line and len(beside) == 1:
@@ -143,7 +112,7 @@ class ImportEditor:
                 emptied = small
             else:
                 kept.append(rest)
-            if rest is not small or place in self._origins:
+            if rest is not small or place in self._changes.origins:
                 self._changed.append(rest or small)
         if kept and kept != list(updated.body):
             updated = updated.with_changes(body=_ended(kept))
@@ -200,10 +169,7 @@ class ImportEditor:
     # Adding
 
     def _cells(self, module: cst.Module) -> list[str]:
-        """The cells of a notebook that import what is replaced, by what opens them.
-
-        Each gets the new import, because it may be run without the others.
-        """
+        """The cells of a notebook that import what is replaced: each gets the new import."""
         found: dict[str, None] = {}
         cell = ""
         for statement in module.body if self._cell else ():
@@ -222,7 +188,7 @@ class ImportEditor:
         lines = imports_within(module, cell)
         for index, found in lines:
             is_staying = not self._is_emptied(module.body[index])
-            if is_staying and binds_same(new, found):
+            if is_staying and bindings(new) <= bindings(found):
                 return module
         # from flax.training import checkpoints, train_state
         merged = self._merged(module, lines, new)

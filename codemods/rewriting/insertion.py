@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, groupby
+from itertools import groupby
 
 import libcst as cst
 
@@ -116,10 +116,7 @@ def _code(
 
 
 def _indented(source: str, module: cst.Module) -> cst.Module:
-    """The source with the module's own indentation and line ends.
-
-    What hangs in brackets stays four columns in.
-    """
+    """The source with the module's own indentation and line ends; what hangs stays four in."""
     return _parsed(source, module.default_indent, module.default_newline)
 
 
@@ -165,21 +162,12 @@ class _Line:
     def _words(self) -> set[str]:
         return {*WORD.findall(self.text)}
 
-    @cached_property
-    def _names(self) -> set[str]:
-        return {*chain.from_iterable(map(_names_in, self.nodes))}
-
-    @cached_property
-    def _names_run(self) -> set[str]:
-        """The names outside of the bodies of functions."""
-        return {*chain.from_iterable(map(_names_run_by, self.nodes))}
-
     def has_any(self, names: Collection[str], whole: bool) -> bool:
         """Whether it reads or binds one of some names; unless `whole`, when the module is run."""
         # the tree is needed only of what has the word
-        if self._words.isdisjoint(names) or self._names.isdisjoint(names):
+        if self._words.isdisjoint(names):
             return False
-        return whole or not self._names_run.isdisjoint(names)
+        return any(name in names for node in self.nodes for name in _names(node, whole))
 
     @cached_property
     def imported(self) -> Sequence[str]:
@@ -193,7 +181,7 @@ def _place(
     module: cst.Module, lines: Sequence[_Line], helpers: ast.Module, is_notebook: bool
 ) -> int | None:
     """The index at which definitions go; None if they are needed ahead of what they need."""
-    needed = {*_names_in(helpers)}
+    needed = {*_names(helpers)}
     # the line behind the first import of each name
     bound: dict[str, int] = {}
     for index, line in enumerate(lines):
@@ -237,24 +225,16 @@ def _first_use(lines: Sequence[_Line], names: set[str]) -> int:
     return len(lines)
 
 
-def _names_in(root: ast.AST) -> Iterator[str]:
-    """The names in some code."""
-    return (node.id for node in ast.walk(root) if isinstance(node, ast.Name))
-
-
-def _names_run_by(root: ast.AST) -> Iterator[str]:
-    """The names in some code that are not in the bodies of functions."""
+def _names(root: ast.AST, whole: bool = True) -> Iterator[str]:
+    """The names in some code; unless `whole`, without those in the bodies of functions."""
     pending = [root]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Name):
             yield node.id
-        for name, value in ast.iter_fields(node):
-            # the defaults and annotations of a function are evaluated when it is defined
-            if name == "body" and isinstance(node, FUNCTIONS):
-                continue
-            parts = value if isinstance(value, list) else [value]
-            pending += [part for part in parts if isinstance(part, ast.AST)]
+        # the defaults and annotations of a function are evaluated when it is defined
+        later = node.body if isinstance(node, FUNCTIONS) and not whole else []
+        pending += [part for part in ast.iter_child_nodes(node) if part not in later]
 
 
 def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
@@ -271,10 +251,7 @@ def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _after_imports(module: cst.Module) -> int:
-    """Behind the last import of the run at the top.
-
-    Guarded imports and simple assignments may stand between them.
-    """
+    """Behind the last import of the run at the top, with guarded ones and plain assignments."""
     index = 0
     for number, statement in enumerate(module.body):
         inside: Sequence[cst.CSTNode] = (statement,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import libcst as cst
 from libcst.metadata import CodeRange
@@ -63,6 +63,21 @@ def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNo
     if blank or not gap:
         return statement
     return statement.with_changes(leading_lines=[*gap, *own])
+
+
+def closed_up(
+    body: Iterable[cst.CSTNodeT], is_gone: Callable[[cst.CSTNode], bool]
+) -> list[cst.CSTNodeT]:
+    """Statements without some, the blank lines above which are above the next one now."""
+    kept: list[cst.CSTNodeT] = []
+    gap: list[cst.EmptyLine] = []
+    for node in body:
+        if is_gone(node):
+            gap = gap or gap_and_comments(node)[0]
+        else:
+            kept.append(with_gap(node, gap))
+            gap = []
+    return kept
 
 
 def header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import libcst as cst
 
 from codemods.rewriting.edits import MoveStatement
-from codemods.rewriting.lines import gap_and_comments, with_gap
+from codemods.rewriting.lines import closed_up, gap_and_comments
 from codemods.sources.modules import Span
 
 Block = TypeVar("Block", cst.IndentedBlock, cst.Module)
@@ -17,10 +17,7 @@ Nodes = tuple[cst.CSTNode, ...]
 
 
 class Moves:
-    """The moves of one file.
-
-    They are carried out block by block, once all other edits within a block are done.
-    """
+    """The moves of one file, carried out block by block once all other edits within are done."""
 
     def __init__(self, edits: Iterable[MoveStatement]) -> None:
         self.targets: dict[Span, Span] = {}
@@ -77,26 +74,14 @@ def _moved(
     moving: Iterable[Nodes],
     target: cst.CSTNode,
 ) -> list[cst.CSTNode]:
-    """A block with some statements in front of another one.
-
-    The blank lines between paragraphs stay where they were.
-    """
+    """A block with some statements in front of another one; paragraphs stay where they were."""
     first, *others = chain.from_iterable(moving)
     going = {id(node) for node in (first, *others)}
     blank, own = gap_and_comments(target)
     _, comments = gap_and_comments(first)
     first = first.with_changes(leading_lines=[*blank, *comments])
-    rest: list[cst.CSTNode] = []
-    gap: list[cst.EmptyLine] = []
-    for node in body:
-        if id(node) in going:
-            # the statement that follows begins the paragraph now
-            gap = gap or gap_and_comments(node)[0]
-        elif node is target:
-            # its blank lines are now above the first of the moved statements
-            below = target if own else target.with_changes(leading_lines=[])
-            rest += [first, *others, below]
-        else:
-            rest.append(with_gap(node, gap))
-            gap = []
-    return rest
+    # its blank lines are now above the first of the moved statements
+    below = target if own else target.with_changes(leading_lines=[])
+    place = next(index for index, node in enumerate(body) if node is target)
+    behind = closed_up(body[place + 1 :], lambda node: id(node) in going)
+    return [*body[:place], first, *others, below, *behind]

@@ -23,10 +23,7 @@ class IrreproducibleError(Exception):
 
 
 class Original:
-    """A file before its edits.
-
-    Only the statements of the module that change are written anew, all others keep their text.
-    """
+    """A file before its edits; only the statements of the module that change are written anew."""
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit

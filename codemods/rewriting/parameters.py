@@ -22,47 +22,48 @@ def with_parameters(
 
 def changed(parameters: cst.Parameters, edit: ChangeParameters) -> cst.Parameters:
     """Other parameters for a function or a lambda."""
-    for name, parts in edit.split:
-        parameters = _split(parameters, name, parts)
-    for name in edit.dropped:
-        parameters = _without(parameters, name)
-    for name, annotation in edit.added:
-        parameters = _with(parameters, name, annotation)
-    return parameters
-
-
-def _split(
-    parameters: cst.Parameters, name: str, parts: Sequence[str]
-) -> cst.Parameters:
-    """The parameters with several in the place of one."""
-    changes = {}
+    split = dict(edit.split)
+    changes: dict[str, object] = {}
     for field in ("params", "kwonly_params", "posonly_params"):
-        found: list[cst.Param] = []
-        for old in getattr(parameters, field):
-            found += _parts_of(old, parts) if old.name.value == name else [old]
-        changes[field] = found
+        old = list(getattr(parameters, field))
+        new: list[cst.Param] = []
+        for one in old:
+            name = one.name.value
+            if name in split:
+                *ahead, last = (cst.Param(cst.Name(part)) for part in split[name])
+                new += [*ahead, last.with_changes(comma=one.comma)]
+            elif name not in edit.dropped:
+                new.append(one)
+        if field == "params":
+            # def step(optimizer, rate=0.1) gets a new parameter ahead of `rate`
+            at = next((index for index, one in enumerate(new) if one.default), len(new))
+            new[at:at] = [_added(*one) for one in edit.added]
+        if new != old:
+            changes[field] = _laid_out(old, new)
+    if changes.get("kwonly_params") == []:
+        _end_without_keywords(parameters, changes)
     return parameters.with_changes(**changes)
 
 
-def _parts_of(old: cst.Param, names: Sequence[str]) -> list[cst.Param]:
-    """Several parameters for one, laid out as that was."""
-    comma = old.comma
-    between: cst.Comma | cst.MaybeSentinel = SEPARATOR
-    if isinstance(comma, cst.Comma):
-        after = comma.whitespace_after
-        # one parameter a line stays one parameter a line
-        if isinstance(after, cst.ParenthesizedWhitespace):
-            between = comma
-    parts = [cst.Param(cst.Name(name), comma=between) for name in names]
-    last = parts[-1]
-    parts[-1] = last.with_changes(
-        comma=comma, whitespace_after_param=old.whitespace_after_param
+def _added(name: str, annotation: str) -> cst.Param:
+    parsed = cst.parse_expression(annotation) if annotation else None
+    return cst.Param(cst.Name(name), cst.Annotation(parsed) if parsed else None)
+
+
+def _laid_out(old: list[cst.Param], new: list[cst.Param]) -> list[cst.Param]:
+    """Parameters with the commas of old ones; the last one ends as the last one did."""
+    if not (old and new):
+        return new
+    end, between = old[-1], old[-2].comma if len(old) > 1 else SEPARATOR
+    found: list[cst.Param] = []
+    for one in new[:-1]:
+        is_divided = one is not end and isinstance(one.comma, cst.Comma)
+        divided = one.with_changes(comma=between, whitespace_after_param=NOTHING)
+        found.append(one if is_divided else divided)
+    last = new[-1].with_changes(
+        comma=end.comma, whitespace_after_param=end.whitespace_after_param
     )
-    return parts
-
-
-def _annotation(text: str) -> cst.Annotation | None:
-    return cst.Annotation(cst.parse_expression(text)) if text else None
+    return [*found, last]
 
 
 def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
@@ -74,25 +75,6 @@ def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
     # params, opt_state = optimizer
     lines[start:start] = map(cst.parse_statement, statements)
     return body.with_changes(body=lines)
-
-
-def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
-    changes: dict[str, object] = {}
-    for field in ("params", "kwonly_params", "posonly_params"):
-        old = list(getattr(parameters, field))
-        kept = [parameter for parameter in old if parameter.name.value != name]
-        if len(kept) == len(old):
-            continue
-        last = old[-1]
-        # the new last parameter ends as the old one did, with or without a comma
-        if kept and last.name.value == name:
-            kept[-1] = kept[-1].with_changes(
-                comma=last.comma, whitespace_after_param=last.whitespace_after_param
-            )
-        changes[field] = kept
-    if changes.get("kwonly_params") == []:
-        _end_without_keywords(parameters, changes)
-    return parameters.with_changes(**changes)
 
 
 def _end_without_keywords(
@@ -115,30 +97,6 @@ def _end_without_keywords(
     if parameters.params and parameters.star_kwarg is None:
         *before, last = parameters.params
         changes["params"] = [*before, last.with_changes(**end)]
-
-
-def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Parameters:
-    """The parameters with one more behind those without a default, laid out as the one before."""
-    old = list(parameters.params)
-    index = 0
-    while index < len(old) and old[index].default is None:
-        index += 1
-    new = cst.Param(cst.Name(name), _annotation(annotation))
-    # def step(optimizer, rate=0.1) has its new parameter ahead of `rate`
-    if index < len(old):
-        comma = old[index].comma
-        separator = comma if isinstance(comma, cst.Comma) else SEPARATOR
-        new = new.with_changes(comma=separator)
-    # def step(optimizer, batch) has it behind `batch`
-    elif old:
-        last = old[-1]
-        between = old[-2].comma if len(old) > 1 else SEPARATOR
-        new = new.with_changes(
-            comma=last.comma, whitespace_after_param=last.whitespace_after_param
-        )
-        old[-1] = last.with_changes(comma=between, whitespace_after_param=NOTHING)
-    old.insert(index, new)
-    return parameters.with_changes(params=old)
 
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:

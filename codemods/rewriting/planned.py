@@ -39,7 +39,10 @@ class Planned:
             elif isinstance(edit, StatementEdit):
                 self._of_statements[type(edit)][edit.span[:2]] = edit
             else:
-                self._put(edit)
+                # joined to the one that is there, if they go together
+                other = self.of_expressions.get(edit.span)
+                both = None if other is None else other.merged(edit)
+                self.of_expressions[edit.span] = both or edit
         # where a statement has to be looked into
         self.spans = {*self.of_expressions, *self.wanted}
         self._lines = sorted({span[0] for span in self.spans})
@@ -47,12 +50,6 @@ class Planned:
         starts = [edit.span[0] for edit in planned]
         starts += [move.target[0] for move in self.moves]
         self._touched = sorted({*self._lines, *starts, *others})
-
-    def _put(self, edit: Edit) -> None:
-        """Add the edit of an expression, joined to the one that there is, if they go together."""
-        other = self.of_expressions.get(edit.span)
-        both = None if other is None else other.merged(edit)
-        self.of_expressions[edit.span] = both or edit
 
     def at(self, kind: type[StatementEditT], start: Start) -> StatementEditT | None:
         """The edit of a kind of the statement that starts somewhere."""

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -71,12 +71,7 @@ def reason(
     explanation: str,
 ) -> Callable[[Prose, Prose], Refusal]:
     """Register a reason of the FO9 family; the result makes refusals with it."""
-    _registered[code] = Rule(code, summary, paragraphs(explanation))
-
-    def refuse(why: Prose, remedy: Prose) -> Refusal:
-        return Refusal(code, why, remedy)
-
-    return refuse
+    return partial(Refusal, describe(code, summary, explanation))
 
 
 def describe(

@@ -6,17 +6,16 @@ import ast
 import dataclasses
 import json
 from collections.abc import Iterable
-from inspect import Signature
 from itertools import takewhile
 
 from codemods.analysis.stepping import DECAY, OVERRIDES
 from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import function_of
 from codemods.idioms.carried import typed
-from codemods.inference.binding import Wrong, bind, values_of
+from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers.base import RATE, Support, is_none
+from codemods.optimizers.base import RATE, UNPACKED, Support, arguments_given, is_none
 from codemods.optimizers.methods import STEP
 from codemods.rewriting.edits import Argument, Edit, Holes, Replace, RewriteCall
 from codemods.rules import reasons, rule
@@ -52,15 +51,15 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     # optimizer.apply_gradient(grads, **options) of `def train(params, **options)`
     empty = context.stepping.empty_overrides(call)
     words = [word for word in call.keywords if word not in empty]
-    given = arguments_or_refusal(ast.Call(call.func, call.args, words), STEP)
-    if isinstance(given, Refusal):
-        return given
+    arguments = arguments_given(ast.Call(call.func, call.args, words), STEP)
+    if isinstance(arguments, Refusal):
+        return arguments
     if (refusal := _refuse_overrides(words, use, context)) is not None:
         return refusal
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
-    legacy = _legacy_step(use, context, call, given["grads"], averaged, empty)
+    legacy = _legacy_step(use, context, call, arguments["grads"], averaged, empty)
     decay = context.stepping.given_decay(use)
     if decay is not None:
         return legacy.with_decay(override, decay)
@@ -112,10 +111,7 @@ def _is_given_rate(use: Use, context: Context) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class LegacyStep:
-    """A call of `apply_gradient`, and what its gradients become as an argument.
-
-    What is `unpacked` beside them is empty, and stays.
-    """
+    """A call of `apply_gradient`, with its gradients as an argument, and empty `unpacked` ones."""
 
     use: Use
     context: Context
@@ -315,9 +311,7 @@ def _set_unpacked(
     rate = context.overrides.made_with.rate(use)
     place = _place_of_gradients(use, call, overrides, context)
     if place is None:
-        return reasons.unpacked_arguments(
-            "The arguments of this call are unpacked.", "Name the arguments."
-        )
+        return UNPACKED
     # without a number to fall back on, the rate has to be among the overrides
     if rate is None and not all(
         map(_is_made_without_rate, context.stepping.definitions(use))
@@ -407,19 +401,3 @@ def _refuse_overrides(
             "This step sets a hyperparameter twice.", "Set it once."
         )
     return None
-
-
-def arguments_or_refusal(
-    call: ast.Call, signature: Signature
-) -> dict[str, ast.expr] | Refusal:
-    """The arguments of a call by parameter, or why they are not known."""
-    found = bind(signature, call)
-    if isinstance(found, Wrong):
-        return reasons.arguments(
-            f"Python refuses this call: {found.why}.", "Correct the call."
-        )
-    if found.unpacked:
-        return reasons.unpacked_arguments(
-            "The arguments of this call are unpacked.", "Name the arguments."
-        )
-    return found.given

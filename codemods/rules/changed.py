@@ -52,12 +52,8 @@ def argument(use: Use, context: Context) -> Edit | Refusal:
             assert isinstance(use.node, ast.UnaryOp)
             number = ("number", use.unit.span(use.node.operand))
             return Replace(use.span, f"{row.to} - {{number}}", (number,))
-    return _refused(row)
-
-
-def _refused(row: Removed) -> Refusal:
-    if row.how == "argument":
-        return reasons.removed(f"`{row.name}` needs `{row.to}` now.", row.note)
+        case "argument":
+            return reasons.removed(f"`{row.name}` needs `{row.to}` now.", row.note)
     return reasons.removed(f"`{row.name}` is not what it was.", row.note)
 
 
@@ -211,9 +207,6 @@ def field(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _is_constant(node: ast.AST, context: Context) -> bool:
-    """Whether an expression gives the same whenever it is evaluated, and in any scope.
-
-    It is made of constants and of functions that are imported.
-    """
+    """Whether an expression, of constants and imported functions, always gives the same."""
     names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
     return all(context.facts.full_name(one) for one in names)

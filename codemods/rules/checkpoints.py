@@ -6,28 +6,20 @@ import ast
 
 from codemods.analysis.uses import Use
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, helper
 from codemods.rewriting.edits import Edit, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
-PARAMS_OF = Support(
-    name="params_of",
-    source='''def params_of(checkpoint):
+PARAMS_OF = helper('''def params_of(checkpoint):
     """The parameters in a checkpoint that was read as plain dicts, new or old."""
     key = "target" if "target" in checkpoint else "params"
     return checkpoint[key]
-''',
-    imports=(),
-)
-STEP_OF = Support(
-    name="step_of",
-    source='''def step_of(checkpoint):
+''')
+STEP_OF = helper('''def step_of(checkpoint):
     """The step in a checkpoint that was read as plain dicts, new or old."""
     return (checkpoint["state"] if "state" in checkpoint else checkpoint)["step"]
-''',
-    imports=(),
-)
+''')
 
 
 @rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
+from itertools import chain
 
 from codemods.analysis.bound import kept_as_value
 from codemods.analysis.legacy import Unnamed, legacy_name
@@ -250,10 +251,15 @@ def _sets_rate_later(objects: Iterable[LegacyObject], context: Context) -> bool:
         return True
     calls = (obj.node for obj in definitions if isinstance(obj.node, ast.Call))
     is_unset = not all(_gives_rate(call, context) for call in calls)
-    made = (
-        found for obj in definitions for found in context.stepping.optimizers_of(obj)
+    return is_unset and not are_stepped(definitions, context)
+
+
+def are_stepped(definitions: Iterable[LegacyObject], context: Context) -> bool:
+    """Whether an optimizer of some definitions takes a step in view."""
+    stepping = context.stepping
+    return bool(
+        stepping.steps(chain.from_iterable(map(stepping.optimizers_of, definitions)))
     )
-    return is_unset and not context.stepping.steps(made)
 
 
 def _gives_rate(call: ast.Call, context: Context) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.uses import Use, legacy_bases
-from codemods.inference.objects import Class
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.interface import (
@@ -18,6 +17,7 @@ from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.definitions import refuse_traversals
+from codemods.rules.hyper_params import multi_classes
 from codemods.rules.types import made_by_hand, named
 from codemods.vocabulary import PACKAGE
 
@@ -83,12 +83,8 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     # LoggingOptimizer((kernels, optim.Adam(1e-3)), (others, optim.Momentum(0.1)))
-    classes = [
-        item for item in context.facts.objects(use.node.func) if isinstance(item, Class)
-    ]
-    if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
-        return refuse_traversals(use.node, context) or Keep()
-    return Keep()
+    is_multi = bool(multi_classes(use.node, context))
+    return (refuse_traversals(use.node, context) if is_multi else None) or Keep()
 
 
 @rule(

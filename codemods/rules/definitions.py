@@ -21,7 +21,7 @@ from codemods.optimizers.arguments import (
 from codemods.optimizers.base import learning_rate
 from codemods.rewriting.edits import ConvertDefinition, Edit, Keep
 from codemods.rules import reasons, rule
-from codemods.rules.classes import as_function
+from codemods.rules.classes import are_stepped, as_function
 from codemods.rules.context import Context
 from codemods.rules.notes import is_part
 from codemods.rules.param_states import new_by_definition
@@ -103,7 +103,7 @@ def _with_rate(
             as_float = FROM_NUMBER if rates.is_number(own) else FROM_NUMBER_OR_NONE
         return replace(conversion, inject=is_set_by_steps, as_float=as_float)
     # optim.Adam()
-    if not is_set_by_steps and _is_stepped(use, context):
+    if not is_set_by_steps and are_stepped(use.objects, context):
         return reasons.no_learning_rate(
             f"`{use.name}` is made without a learning rate, and no step in view sets one.",
             "Give the constructor a learning rate.",
@@ -120,14 +120,6 @@ def _has_room(use: Use) -> bool:
     # seed = 0; optimizer = optim.Adam().create(params)
     ahead = line[: statement.col_offset].strip()
     return isinstance(statement, SIMPLE) and not ahead
-
-
-def _is_stepped(use: Use, context: Context) -> bool:
-    """Whether an optimizer of a definition takes a step in view."""
-    made = (
-        found for obj in use.objects for found in context.stepping.optimizers_of(obj)
-    )
-    return bool(context.stepping.steps(made))
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:

@@ -1,7 +1,4 @@
-"""What becomes of declared dependencies.
-
-The application does it and refuses it, as the code of a program has no part in it.
-"""
+"""What becomes of declared dependencies: the application does it and refuses it."""
 
 from __future__ import annotations
 

@@ -158,10 +158,7 @@ def _set_rate(
     use: Use,
     context: Context,
 ) -> Edit | Refusal:
-    """A statement that sets the rate, then the evaluation and the step that `lines` say.
-
-    `rate` is a template, with its holes.
-    """
+    """A statement that sets the rate, a template, then the evaluation and the step of `lines`."""
     refusal = refuse_rate(use, context)
     if refusal is not None:
         return refusal

@@ -14,24 +14,18 @@ from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Prose, Refusal
-from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.base import RATE, Support, helper
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.sources.modules import Unit
 
-IS_HYPERPARAM = Support(
-    name="is_hyperparam",
-    source='''def is_hyperparam(path, _):
+IS_HYPERPARAM = helper('''def is_hyperparam(path, _):
     """Whether this is a hyperparameter in an optimizer's state, not a parameter."""
     return getattr(path[-2], "name", None) == "hyperparams"
-''',
-    imports=(),
-)
+''')
 
-SET_RATES = Support(
-    name="set_learning_rates",
-    source='''def set_learning_rates(opt_state, *rates):
+SET_RATES = helper('''def set_learning_rates(opt_state, *rates):
     """Set the learning rate of each group of `partition_by_path`."""
     for index, rate in enumerate(rates):
         group = jax.tree_util.DictKey(str(index))
@@ -39,9 +33,7 @@ SET_RATES = Support(
             opt_state, lambda path, _: group in path, learning_rate=rate
         )
     return opt_state
-''',
-    imports=("import jax", "import optax"),
-)
+''')
 
 SET_RATES_ALONE = replace(
     SET_RATES,
@@ -116,19 +108,24 @@ def _said(use: Use, context: Context) -> str | None:
 
 def _is_said_elsewhere(statement: ast.Assign, context: Context) -> bool:
     """Whether all that is read of hyperparameters under a name of theirs is said there."""
-    match statement.targets:
-        case [ast.Name() as name]:
-            meant = context.origins.meant(name, statement.value)
-        case _:
-            return False
-    loads = {*context.origins.loads(meant)}
-    reads = [use for use in context.facts.uses if use.node in loads]
+    [target, *others] = statement.targets
+    loads = _loads(target, statement, context)
+    if others or loads is None:
+        return False
+    reads = [use for use in context.facts.uses if use.node in {*loads}]
+    said = (_said(use, context) is not None for use in reads)
+    return len(reads) == len({*loads}) and all(said)
+
+
+def _loads(
+    name: ast.expr, statement: ast.Assign, context: Context
+) -> list[ast.Name] | None:
+    """The places that read a name, if nothing but an assignment sets it."""
+    if not isinstance(name, ast.Name):
+        return None
+    meant = context.origins.meant(name, statement.value)
     is_set_once = len(context.origins.stores(meant)) == 1
-    return (
-        is_set_once
-        and len(reads) == len(loads)
-        and all(_said(use, context) is not None for use in reads)
-    )
+    return context.origins.loads(meant) if is_set_once else None
 
 
 def _injected_rate(read: ast.expr, use: Use, context: Context) -> Edit:
@@ -249,15 +246,15 @@ def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
 def _has_own_rule(use: Use, context: Context) -> bool:
     """Whether a class of the program's own has the hyperparameters of an optimizer at a use."""
     own = (one for one in _definitions(use, context) if one.made_by is Unnamed.CUSTOM)
-    return any(not _has_parts(definition, context) for definition in own)
+    return any(not multi_classes(definition.node, context) for definition in own)
 
 
-def _has_parts(definition: LegacyObject, context: Context) -> bool:
-    """Whether a definition of the program's own has those of its parts, as a MultiOptimizer has."""
-    call = definition.node
+def multi_classes(call: ast.AST, context: Context) -> list[Class]:
+    """The classes that derive from MultiOptimizer of which a call makes one."""
     made = context.facts.objects(call.func) if isinstance(call, ast.Call) else ()
-    classes = [item for item in made if isinstance(item, Class)]
-    return any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes)
+    classes = (item for item in made if isinstance(item, Class))
+    derives_from = context.facts.derives_from
+    return [item for item in classes if derives_from(item, MULTI_OPTIMIZER)]
 
 
 def with_rate(
@@ -346,11 +343,8 @@ def _group_count(definition: LegacyObject, context: Context) -> int | None:
     if not isinstance(call, ast.Call) or is_unpacked(call):
         return None
     # class LoggingOptimizer(optim.MultiOptimizer), with the constructor of its base
-    classes = (
-        item for item in context.facts.objects(call.func) if isinstance(item, Class)
-    )
-    own = (item for item in classes if "__init__" not in item.scope.names)
-    derived = any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in own)
+    classes = multi_classes(call, context)
+    derived = any("__init__" not in item.scope.names for item in classes)
     return len(call.args) if derived or definition.made_by == "MultiOptimizer" else None
 
 
@@ -359,10 +353,7 @@ def _new_rates(
     unit: Unit,
     context: Context,
 ) -> ast.expr | Rates | None:
-    """The rate that `hyper_params=value` sets, or the rates of all groups of a MultiOptimizer.
-
-    None if it sets anything else, or leaves a group its own rate.
-    """
+    """The rate that `hyper_params=value` sets, or those of all groups; None for anything else."""
     # hyper_params=[first.replace(learning_rate=rate), second]
     if isinstance(value, ast.List | ast.Tuple):
         return _rates_of_elements(value.elts, unit, context)
@@ -451,23 +442,10 @@ def _is_for_step(node: ast.expr, unit: Unit) -> bool:
 
 def _serves_steps_alone(statement: ast.Assign, unit: Unit, context: Context) -> bool:
     """Whether all that an assignment sets is only read to make the hyperparameters of steps."""
-    if len(statement.targets) != 1:
-        return False
-    target = statement.targets[0]
+    [target, *others] = statement.targets
     names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-    return all(_is_only_for_steps(name, statement, unit, context) for name in names)
-
-
-def _is_only_for_steps(
-    name: ast.expr,
-    statement: ast.Assign,
-    unit: Unit,
-    context: Context,
-) -> bool:
-    if not isinstance(name, ast.Name):
-        return False
-    loads = context.origins.loads(context.origins.meant(name, statement.value))
-    is_set_once = (
-        len(context.origins.stores(context.origins.meant(name, statement.value))) == 1
+    every = [_loads(name, statement, context) for name in names]
+    return not others and all(
+        loads is not None and all(_is_for_step(load, unit) for load in loads)
+        for loads in every
     )
-    return is_set_once and all(_is_for_step(load, unit) for load in loads)

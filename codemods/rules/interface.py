@@ -9,7 +9,7 @@ from codemods.inference.binding import Wrong, arguments_of, bind
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import helper
 from codemods.optimizers.interface import (
     APPLY_GRADIENTS_WITH,
     by_name,
@@ -24,6 +24,7 @@ from codemods.rules.context import Context
 from codemods.rules.custom import custom
 from codemods.rules.hyper_params import refuse_unseen
 from codemods.rules.types import named
+from codemods.vocabulary import words
 
 FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 """The fields of an optimizer, and those of a train state."""
@@ -31,18 +32,14 @@ FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
 STORED = {"state_dict": STATE_DICT, "restore_state": RESTORE_STATE_DICT}
 """The methods of a definition that make and read state dicts, with their signatures."""
 
-RESTORED = Support(
-    name="restored",
-    source='''def restored(params, opt_state, state_dict):
+RESTORED = helper('''def restored(params, opt_state, state_dict):
     """Parameters and the state of an optimizer, from their state dict."""
     wanted = {"target": params, "state": opt_state}
     return tuple(
         serialization.from_state_dict(old, state_dict[key])
         for key, old in wanted.items()
     )
-''',
-    imports=("from flax import serialization",),
-)
+''')
 
 ARGUMENTS = "FO905"
 """The code of the reason why a call stays that legacy did not accept."""
@@ -53,14 +50,9 @@ ANNOTATED = ("OptimizerDef", "OptimizerState")
 OF_CLASSES = ("check", "class", "definition", "value")
 """The kinds of uses that name a class."""
 
-WORKING = (
-    "apply_gradient",
-    "apply_param_gradient",
-    "hyper_params",
-    "init_param_state",
-    "init_state",
-    "own",
-    "update_hyper_params",
+WORKING = words(
+    "apply_gradient apply_param_gradient hyper_params init_param_state init_state "
+    "own update_hyper_params"
 )
 """The attributes of a definition that the class in its place has too."""
 
@@ -72,9 +64,16 @@ STAYING = frozenset(
         "reflection",
         "whole",
         *(f"definition.{name}" for name in WORKING),
+        *(f"optimizer.{name}" for name in words("optimizer_def state")),
+        *(f"optimizer.{name}" for name in words("replicate unreplicate")),
     )
 )
-"""The kinds of uses that stay as they are."""
+"""The kinds of uses that stay as they are, but for the names of fields, or have no counterpart."""
+
+CALLED = words(
+    "definition.restore_state definition.state_dict optimizer.apply_gradient optimizer.replace"
+)
+"""The kinds of uses of methods that have a counterpart where they are called."""
 
 IN_PARTS = ("state.", "traversal.")
 """The beginnings of the kinds of uses of states and traversals, which stay as they are."""
@@ -99,16 +98,9 @@ def is_decided(use: Use) -> bool:
             return use.name in ANNOTATED or (
                 is_private and bool(interface_of(use.name))
             )
-        case "optimizer.apply_gradient" | "optimizer.replace":
-            return use.call is not None
-        case "definition.state_dict" | "definition.restore_state":
-            return use.call is not None
-        case "optimizer.replicate" | "optimizer.unreplicate":
-            return True
-        case "optimizer.state" | "optimizer.optimizer_def":
-            return True
     return (
         use.kind in STAYING
+        or (use.kind in CALLED and use.call is not None)
         or use.kind.startswith(IN_PARTS)
         or _names_class(use)
         or _is_traversal(use)

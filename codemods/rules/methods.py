@@ -7,7 +7,7 @@ import ast
 from codemods.analysis.uses import Use
 from codemods.inference.binding import arguments_of, taking, values_of
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, helper
 from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
 from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
@@ -50,24 +50,16 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     )
 
 
-ONE_COPY = Support(
-    name="one_copy",
-    source='''def one_copy(state):
+ONE_COPY = helper('''def one_copy(state):
     """A train state to be stored: if it has a copy for each device, one of them."""
     return jax_utils.unreplicate(state) if jnp.ndim(state.step) else state
-''',
-    imports=("import jax.numpy as jnp", "from flax import jax_utils"),
-)
-AS_MANY_COPIES = Support(
-    name="as_many_copies",
-    source='''def as_many_copies(state, restored):
+''')
+AS_MANY_COPIES = helper('''def as_many_copies(state, restored):
     """A restored train state: if `state` has a copy for each device, as many."""
     if not jnp.ndim(state.step):
         return restored
     return jax_utils.replicate(restored, jax.local_devices()[: len(state.step)])
-''',
-    imports=("import jax", "import jax.numpy as jnp", "from flax import jax_utils"),
-)
+''')
 
 
 @rule(

@@ -18,7 +18,7 @@ from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.optimizers.base import LegacyOptimizer, learning_rate
-from codemods.rules.older_checkpoints import OlderCheckpoints, note
+from codemods.rules.older_checkpoints import note, restoring
 
 DROPPED = (
     "The result is dropped. An optimizer never changed in place, so this did nothing before, and "
@@ -87,7 +87,6 @@ class Notes:
         self.facts = stepping.facts
         self.stepping = stepping
         self.idioms = idioms
-        self.older = OlderCheckpoints(stepping.facts)
 
     def of(self, use: Use) -> list[Prose]:
         """Why a use has a general form, and what it needs, as sentences; there may be none."""
@@ -160,9 +159,8 @@ class Notes:
     def _older_checkpoints(self, created: Use) -> Iterator[Prose]:
         """What reads a checkpoint from before the migration, if the program restores one."""
         ours = self._groups(created.objects)
-        restored = (
-            use for use in self.older.restored if ours & self._groups(use.objects)
-        )
+        uses = self.facts.of(restoring)
+        restored = (use for use in uses if ours & self._groups(use.objects))
         yield from islice(map(note, restored), 1)
 
     def _other_form(self, created: Use) -> Iterator[Prose]:

@@ -18,7 +18,7 @@ from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, arguments_given, helper
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
@@ -32,7 +32,6 @@ from codemods.rewriting.edits import (
     TakeBody,
 )
 from codemods.rules import reasons, rule
-from codemods.rules.apply_gradient import arguments_or_refusal
 from codemods.rules.context import Context
 from codemods.rules.param_states import (
     counts_in_state,
@@ -43,9 +42,7 @@ from codemods.rules.param_states import (
 )
 from codemods.vocabulary import CALL_WITH_OTHERS, full_names
 
-ANY_PARAMS_TRAIN_STATE = Support(
-    name="AnyParamsTrainState",
-    source='''class AnyParamsTrainState({TrainState}):
+ANY_PARAMS_TRAIN_STATE = helper('''class AnyParamsTrainState({TrainState}):
     """A train state whose params may be any pytree, such as an array or a dataclass.
 
     The plain one looks for a key in its params.
@@ -61,9 +58,7 @@ ANY_PARAMS_TRAIN_STATE = Support(
         params = optax.apply_updates(self.params, updates)
         step = self.step + 1
         return self.replace(step=step, params=params, opt_state=opt_state, **kwargs)
-''',
-    imports=("import optax",),
-)
+''')
 
 
 @rule(
@@ -92,7 +87,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     # jax.jit(definition.create)(params)
     if call is None:
         return _create_as_function(use, context)
-    given = arguments_or_refusal(call, CREATE)
+    given = arguments_given(call, CREATE)
     if isinstance(given, Refusal):
         return given
     found = _transformation(given.get("focus"), use, context)
@@ -304,10 +299,7 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 
 def _is_kept_for_step(use: Use, facts: Facts) -> bool:
-    """Whether this is `state = optimizer.state`, of which `state.step` alone is read, as a number.
-
-    A train state does for that.
-    """
+    """Whether this is `state = optimizer.state`, of which the step alone is read, as a number."""
     statement, unit = use.parent, use.unit
     match statement:
         case ast.Assign(targets=[ast.Name() as name]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 from itertools import chain
 
 from codemods.analysis.facts import Facts
@@ -48,33 +47,25 @@ def _fills(use: Use) -> bool:
     return not any(last_word(one.func) == "state_dict" for one in calls)
 
 
-class OlderCheckpoints:
+def restoring(facts: Facts) -> list[Use]:
     """The calls that restore optimizers, by themselves or in something else."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-
-    @cached_property
-    def restored(self) -> list[Use]:
-        """The calls that restore optimizers, or dataclasses that have one."""
-        uses = self.facts.uses
-        found = [use for use in uses if use.kind == "restored" or _fills(use)]
-        known = {use.node for use in found}
-        for unit, call in self.facts.flow.reading.calls:
-            if call in known or FILL.isdisjoint(self.facts.externals(call.func)):
-                continue
-            # checkpoints.restore_checkpoint(folder, State(optimizer, rng))
-            given = chain.from_iterable(map(self.facts.objects, values_of(call)))
-            held = self.facts.dataflow.handing.within(given)
-            optimizers = tuple(
-                one
-                for one in held
-                if isinstance(one, LegacyObject) and one.kind == "optimizer"
-            )
-            if optimizers:
-                name = ast.unparse(call.func)
-                found.append(Use("restored", name, unit, call, optimizers))
-        return found
+    found = [use for use in facts.uses if use.kind == "restored" or _fills(use)]
+    known = {use.node for use in found}
+    for unit, call in facts.flow.reading.calls:
+        if call in known or FILL.isdisjoint(facts.externals(call.func)):
+            continue
+        # checkpoints.restore_checkpoint(folder, State(optimizer, rng))
+        given = chain.from_iterable(map(facts.objects, values_of(call)))
+        held = facts.dataflow.handing.within(given)
+        optimizers = tuple(
+            one
+            for one in held
+            if isinstance(one, LegacyObject) and one.kind == "optimizer"
+        )
+        if optimizers:
+            name = ast.unparse(call.func)
+            found.append(Use("restored", name, unit, call, optimizers))
+    return found
 
 
 def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:

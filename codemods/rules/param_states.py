@@ -12,16 +12,14 @@ from codemods.analysis.uses import Use
 from codemods.idioms.schedules import Schedules
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers.base import LegacyOptimizer, Support, is_plain
+from codemods.optimizers.base import LegacyOptimizer, helper, is_plain
 from codemods.rewriting.edits import Argument, Edit, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.sources.modules import Unit
 from codemods.vocabulary import LIST_LEAVES, MAP_TREES
 
-PARAM_STATES = Support(
-    name="param_states",
-    source='''def param_states(state):
+PARAM_STATES = helper('''def param_states(state):
     """What the optimizer keeps for each parameter: its moments alone."""
     return optax.tree_utils.tree_map_params(
         state.tx,
@@ -29,14 +27,10 @@ PARAM_STATES = Support(
         state.opt_state,
         transform_non_params=lambda _: None,
     )
-''',
-    imports=("import optax",),
-)
+''')
 
 
-MAP_PARAM_STATES = Support(
-    name="map_param_states",
-    source='''def map_param_states(function, state, *others):
+MAP_PARAM_STATES = helper('''def map_param_states(function, state, *others):
     """The `opt_state` with a function applied to what is kept for each parameter."""
     is_kept = optax.tree_utils.tree_map_params(
         state.tx, lambda _: True, state.opt_state, transform_non_params=lambda _: False
@@ -47,9 +41,7 @@ MAP_PARAM_STATES = Support(
         state.opt_state,
         *(other.opt_state for other in others),
     )
-''',
-    imports=("import jax", "import optax"),
-)
+''')
 
 SHORT = 40
 """The longest text of a call that a person writes twice."""
@@ -183,10 +175,7 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
 
 
 def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
-    """Whether a value replaces the states of an optimizer.
-
-    As in `.state.replace(param_states=…)`, or in `.state.param_states.replace(params=…)`.
-    """
+    """Whether a value replaces the states of an optimizer, or the `params` within these."""
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
     found = _new_field(call, "param_states", unit, context)
@@ -276,10 +265,7 @@ def _new_field(
 
 
 def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
-    """Whether the transformations of all optimizers at a place count steps in their state too.
-
-    None if only some do, or if that is not known.
-    """
+    """Whether all transformations at a place count steps in their state; None if only some do."""
     objects = context.facts.legacy_objects(optimizer, "optimizer")
     scheduled = context.idioms[Schedules].of(objects)
     if scheduled is not None and scheduled.counts:

@@ -6,7 +6,7 @@ import ast
 
 from codemods.analysis.uses import Use
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import helper
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.rewriting.edits import Edit, Replace
 from codemods.rules import rule
@@ -28,9 +28,7 @@ OVERRIDDEN = frozenset(
 INNER = OVERRIDDEN | {"hyper_params", "sub_optimizers"}
 """The attributes that the new base does not have."""
 
-PARTITIONED_RULE = Support(
-    name="PartitionedRule",
-    source='''class PartitionedRule:
+PARTITIONED_RULE = helper('''class PartitionedRule:
     """The base of an optimizer of several groups.
 
     A group is a pair of a predicate over path and value, and a gradient transformation.
@@ -48,9 +46,7 @@ PARTITIONED_RULE = Support(
 
     def update(self, updates, state, params=None):
         return self.partition.update(updates, state, params)
-''',
-    imports=(),
-)
+''')
 
 
 @rule(

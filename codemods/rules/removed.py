@@ -10,8 +10,9 @@ import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
+from codemods.inference.binding import values_of
 from codemods.model import Refusal
-from codemods.optimizers.base import Support
+from codemods.optimizers.base import Support, helper
 from codemods.removed import Removed, row_of
 from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
@@ -43,10 +44,7 @@ INDEXING = {
 """The methods of `x.at[…]` that took the place of the functions `jax.ops.index_…`."""
 
 HELPERS = {
-    "device_put_replicated": Support(
-        "device_put_replicated",
-        '''\
-def device_put_replicated(x, devices):
+    "device_put_replicated": helper('''def device_put_replicated(x, devices):
     """A copy of each array on each of some devices, under a new first axis."""
     mesh = jax.sharding.Mesh(devices, ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
@@ -55,12 +53,8 @@ def device_put_replicated(x, devices):
         return jax.device_put(jax.numpy.stack([leaf] * len(devices)), sharding)
 
     return jax.tree_util.tree_map(put, x)
-''',
-        ("import jax",),
-    ),
-    "device_put_sharded": Support(
-        "device_put_sharded",
-        '''def device_put_sharded(shards, devices):
+'''),
+    "device_put_sharded": helper('''def device_put_sharded(shards, devices):
     """Put one tree for each device on these, under a new first axis."""
     mesh = jax.sharding.Mesh(devices, ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
@@ -69,9 +63,7 @@ def device_put_replicated(x, devices):
         return jax.device_put(jax.numpy.stack(leaves), sharding)
 
     return jax.tree_util.tree_map(put, *shards)
-''',
-        ("import jax",),
-    ),
+'''),
 }
 """The functions that are added to a file, by the names of those that they replace."""
 
@@ -178,14 +170,20 @@ def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
 
 def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """What a call becomes, if its arguments stay in their order, or may change it."""
-    fitting = _fitting(row, use.call)
-    if fitting is None:
-        forms = expressions_of(row.to)
+    forms = expressions_of(row.to)
+    # the first form of the table that takes the arguments of the call
+    call = use.call
+    fitting = (
+        (form, given)
+        for form in forms
+        if call is not None and (given := form.arguments(call)) is not None
+    )
+    expression, given = next(fitting, (None, {}))
+    if expression is None:
         texts = " or ".join(f"`{form.text}`" for form in forms)
         return reasons.removed(
             f"`{row.name}` was removed.", f"Write {texts}, as it fits here."
         )
-    expression, given = fitting
     used = [name for name in expression.used if name in given]
     if not _may_move(used, given, use, context):
         return reasons.removed(
@@ -194,19 +192,6 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
         )
     holes = tuple((name, use.unit.span(given[name])) for name in used)
     return _written(use, row, expression, context, holes)
-
-
-def _fitting(
-    row: Removed, call: ast.Call | None
-) -> tuple[Expression, dict[str, ast.expr]] | None:
-    """The first form of the table that takes the arguments of a call, and these by parameter."""
-    if call is None:
-        return None
-    for form in expressions_of(row.to):
-        given = form.arguments(call)
-        if given is not None:
-            return form, given
-    return None
 
 
 def _may_move(
@@ -229,16 +214,12 @@ def _dropped(use: Use, row: Removed) -> Edit | Refusal:
     """A call that nothing replaces goes away if it is a whole statement without comments."""
     call = use.call
     statement = use.unit.parents.get(call) if call is not None else None
-    if call is None or not isinstance(statement, ast.Expr):
-        return refused(row)
-    if call.args or call.keywords:
+    if call is None or not isinstance(statement, ast.Expr) or values_of(call):
         return refused(row)
     every_line = use.unit.code.split("\n")
     # the first of these lines is the one above the statement, which may be a comment on it
     above, *lines = every_line[max(statement.lineno - 2, 0) : statement.end_lineno]
-    if above.lstrip().startswith("#"):
-        return refused(row)
-    if any("#" in line for line in lines):
+    if above.lstrip().startswith("#") or any("#" in line for line in lines):
         return refused(row)
     return ReplaceStatement(use.unit.span(statement), ())
 

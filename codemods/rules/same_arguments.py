@@ -63,10 +63,7 @@ def partial_of(use: Use, context: Context) -> ast.Call | None:
 def _given(
     optimizer: str, call: ast.Call, context: Context, behind: int = 0
 ) -> set[str] | None:
-    """The arguments that a call may give by name, without the first ones.
-
-    None if not all their names are known.
-    """
+    """The arguments that a call may give by name, without the first; None if one is unknown."""
     positional = call.args[behind:]
     # cls(rate, 0.9)
     if len(positional) > 1 or any(isinstance(one, ast.Starred) for one in positional):

@@ -5,9 +5,13 @@ Sites that use the copy are vendored, and need nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import ast
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from codemods.analysis.facts import Facts
+from codemods.analysis.reflection import looks_up_module
 from codemods.messages import text_of
 from codemods.model import FileResult, Refusal, Site
 from codemods.rules import reasons
@@ -20,12 +24,8 @@ from codemods.vendoring.packages import RemovedPackage
 class Account:
     """Finds the status of each site.
 
-    Attributes:
-      package: what there is a copy of.
-      places: which files are in one program.
-      pointed: the files that are pointed at a copy.
-      failed: the files that need a copy but cannot be pointed at one.
-      left: what still refers to the package in the files that are pointed.
+    Some files are `pointed` at a copy, and others `failed`, that need one too. `left` is what still
+    refers to the package in those that are pointed.
     """
 
     package: RemovedPackage
@@ -53,13 +53,13 @@ class Account:
         # a line that is reported already gets no second message
         reported = ("unresolved", "suppressed")
         known = {site.line for site in sites if site.status in reported}
-        unpointed = reasons.unpointed(
+        refusal = reasons.unpointed(
             f"This cannot be pointed at the copy of `{self.package.name}`.",
             "Import that by its name, and say what is needed of it.",
         )
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
-                sites.append(left_site(unit, span, text, unpointed))
+                sites.append(left_site(unit, span, text, refusal))
         in_order = sorted(sites, key=lambda site: (site.line, site.column))
         return result._replace(sites=tuple(in_order))
 
@@ -107,3 +107,54 @@ def left_site(unit: Unit, span: Span, text: str, refusal: Refusal) -> Site:
         before=text,
         remedy=text_of(refusal.remedy),
     )
+
+
+def unpointed(
+    units: Iterable[Unit], package: RemovedPackage
+) -> dict[Unit, list[tuple[Span, str]]]:
+    """The expressions that are of a package or build its name, with their text, by file."""
+    units = list(units)
+    try:
+        facts = Facts(units)
+    except RecursionError:
+        facts = Facts(())
+    found: dict[Unit, list[tuple[Span, str]]] = {}
+    for unit in units:
+        expressions = (node for node in unit.nodes if isinstance(node, ast.expr))
+        left = [node for node in expressions if _gets_at(node, facts, package)]
+        found[unit] = [(unit.span(node), unit.source(node)) for node in left]
+    return found
+
+
+def _gets_at(node: ast.expr, facts: Facts, package: RemovedPackage) -> bool:
+    """Whether an expression is of a package, and none of its parts is.
+
+    Variables, and their attributes, do not count.
+    """
+    match node:
+        # Adam, behind `from flax.optim import Adam`
+        case ast.Name():
+            return _is_legacy(node, facts, package) and facts.names_legacy(node)
+        # {"class": "flax.optim.Adam"}
+        case ast.Constant(value=str(text)):
+            names = "|".join(map(re.escape, package.names))
+            return re.fullmatch(rf"(?:{names})(?:[.:]\w*)*", text) is not None
+        # f"flax.optim.{name}"
+        case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
+            return text.startswith(tuple(f"{name}." for name in package.names))
+    if looks_up_module(facts, node, package.name):
+        return True
+    if not _is_legacy(node, facts, package):
+        return False
+    # optim.Adam(rate).create(params): only the innermost part is listed
+    for part in ast.walk(node):
+        if part is node or not isinstance(part, ast.expr):
+            continue
+        if _is_legacy(part, facts, package):
+            return False
+    return True
+
+
+def _is_legacy(node: ast.expr, facts: Facts, package: RemovedPackage) -> bool:
+    prefixes = tuple(f"{name}." for name in package.names)
+    return any(f"{name}.".startswith(prefixes) for name in facts.externals(node))

@@ -20,23 +20,18 @@ from codemods.sources.parsing import parse
 from codemods.sources.places import Places
 from codemods.sources.suppression import suppressions
 from codemods.sources.text import Text, UndecodableError
-from codemods.vendoring.account import Account, left_site
+from codemods.vendoring.account import Account, left_site, unpointed
 from codemods.vendoring.packages import MODELS, NN, OPTIM, RemovedPackage
-from codemods.vendoring.pointing import Redirection, importing, pointed
-from codemods.vendoring.unpointed import unpointed
+from codemods.vendoring.pointing import Pointing, importing
 
 
 @dataclass(frozen=True)
 class Copies:
-    """The files of a project, of which some may import a copy of a removed package.
+    """The files of a project, without those of copies of a removed package; some may import one.
 
-    Attributes:
-      package: that package.
-      sources: the files, without those of copies.
-      existing: where copies are, by path.
-      places: from where files can import what.
-      users: the files that import a copy, and its name there.
-      back: these files when they are pointed back at the package; all lines keep their numbers.
+    `existing` is where copies are, `places` from where files can import what. `users` are the files
+    that import a copy, with its name there, and `back` these when they are pointed back at the
+    package; all lines keep their numbers.
     """
 
     package: RemovedPackage
@@ -100,10 +95,7 @@ class Copies:
     ) -> list[FileResult]:
         """The results with the files pointed at the copies, and an account of what is left.
 
-        Args:
-          results: of the files as they were pointed back.
-          new: the files that need a copy and import none.
-          places: where that is, for those that have a place for it.
+        The files that are `new` need a copy and import none; `places` has that of some of them.
         """
         names = self._names(new, places)
         if self.package is NN:
@@ -155,7 +147,7 @@ class Copies:
         assert unit is not None
         assert text is not None
         stays = spared(unit, self.package)
-        code = pointed(unit, Redirection(self.package.names, name, spared=stays))
+        code = Pointing(unit, self.package.names, name, spared=stays).code()
         try:
             new = Unit(path, code, parse(code), unit.places)
             after = text.encode(code)
@@ -193,14 +185,7 @@ def read_copies(
     others: Iterable[str] = (),
     package: RemovedPackage = OPTIM,
 ) -> Copies:
-    """The files of a project that has some copies.
-
-    Args:
-      sources: all its files, those of copies included.
-      existing: the paths of the copies' folders.
-      others: the paths of other files that exist.
-      package: what the copies are of.
-    """
+    """The files of a project that has copies of a package in some folders, and `others` beside."""
     own: list[Source] = []
     units: dict[str, Unit] = {}
     for source in sources:
@@ -251,8 +236,8 @@ def _pointed_back(
     """
     # `.legacy_optim` or `models.legacy_optim`
     said = places.names_said(unit.path, copy)
-    way = Redirection(said, package.name, in_line=True, spared=spared(unit, package))
-    code = pointed(unit, way)
+    stays = spared(unit, package)
+    code = Pointing(unit, said, package.name, in_line=True, spared=stays).code()
     return None if code == unit.code else (min(said), code)
 
 

@@ -29,15 +29,6 @@ class BoundModule:
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ModuleUse:
-    """An expression such as `flax.optim`, with a name that is bound to a package."""
-
-    node: ast.Attribute
-    scope: Scope | None
-    name: str
-
-
 class Bindings:
     """The places of a file that refer to a module.
 
@@ -107,8 +98,8 @@ class Bindings:
                     missing = tuple(below.split("."))
                     yield BoundModule(node, alias, holder, name, missing=missing)
 
-    def _uses(self) -> Iterator[ModuleUse]:
-        """The dotted names that refer to the module, such as `flax.optim`."""
+    def _uses(self) -> Iterator[tuple[ast.Attribute, Scope | None]]:
+        """The dotted names for the module, such as `flax.optim`, and the scopes of their roots."""
         ways = {(one.scope, one.name, one.missing) for one in self.packages_bound}
         names = {name for _, name, _ in ways}
         for node in self.unit.nodes:
@@ -122,7 +113,7 @@ class Bindings:
                 continue
             scope = self._scopes.around(root).binding(root.id)
             if (scope, root.id, steps) in ways:
-                yield ModuleUse(node, scope, root.id)
+                yield node, scope
 
 
 def _chain(node: ast.Attribute) -> tuple[ast.Name | None, tuple[str, ...]]:

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 
 from codemods.model import Site
 from codemods.sources.prefilter import mentions_legacy, mentions_models
-from codemods.vocabulary import PACKAGE
+from codemods.vocabulary import PACKAGE, words
 
 
 @dataclass(frozen=True)
 class RemovedPackage:
-    """A package that Flax had.
+    """A package that Flax had, with its full names in imports; messages have the first.
 
-    Attributes:
-      names: its full names in imports; messages have the first.
-      modules: the files of its modules.
-      code: a comment that suppresses this code keeps an import as it is.
-      is_of: whether a code is of a site that needs the package, if that is left.
-      mentions: whether a file may use the package. False is certain.
+    A comment that suppresses its code keeps an import. `is_of` tells whether a code is of a site
+    that needs the package, `mentions` whether a file may use it.
     """
 
     names: tuple[str, ...]
@@ -41,23 +37,16 @@ class RemovedPackage:
 MODELS = "FO897"
 """The code of models that are written for `flax.nn`."""
 
+
+def _files(modules: str) -> tuple[str, ...]:
+    return tuple(f"{module}.py" for module in words(modules))
+
+
 OPTIM = RemovedPackage(
     (PACKAGE,),
-    (
-        "__init__.py",
-        "adabelief.py",
-        "adadelta.py",
-        "adafactor.py",
-        "adagrad.py",
-        "adam.py",
-        "base.py",
-        "dynamic_scale.py",
-        "lamb.py",
-        "lars.py",
-        "momentum.py",
-        "rmsprop.py",
-        "sgd.py",
-        "weight_norm.py",
+    _files(
+        "__init__ adabelief adadelta adafactor adagrad adam base dynamic_scale lamb lars "
+        "momentum rmsprop sgd weight_norm"
     ),
     code="FO101",
     # codes that begin with FO8 have nothing to do with optimizers
@@ -66,18 +55,9 @@ OPTIM = RemovedPackage(
 )
 NN = RemovedPackage(
     ("flax.nn", "flax.deprecated.nn"),
-    (
-        "__init__.py",
-        "activation.py",
-        "attention.py",
-        "base.py",
-        "initializers.py",
-        "linear.py",
-        "normalization.py",
-        "pooling.py",
-        "recurrent.py",
-        "stochastic.py",
-        "utils.py",
+    _files(
+        "__init__ activation attention base initializers linear normalization pooling "
+        "recurrent stochastic utils"
     ),
     code=MODELS,
     is_of=lambda code: code == MODELS,

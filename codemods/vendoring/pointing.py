@@ -15,20 +15,6 @@ from codemods.vendoring.module_names import Bindings, BoundModule, Statement
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
 
 
-@dataclass(frozen=True)
-class Redirection:
-    """From which names of a module to which, as a file imports it.
-
-    With `in_line` the lines keep their numbers: a new statement stands behind a semicolon. What
-    begins on one of the lines `spared` stays.
-    """
-
-    old: Collection[str]
-    new: str
-    in_line: bool = False
-    spared: Collection[int] = ()
-
-
 def importing(
     unit: Unit, modules: Collection[str], spared: Collection[int] = ()
 ) -> Iterator[ast.stmt | ast.expr]:
@@ -45,7 +31,7 @@ def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
     # from flax import optim
     yield from (one.statement for one in bindings.modules_bound)
     # flax.optim.Adam
-    yield from (one.node for one in bindings.uses)
+    yield from (node for node, _ in bindings.uses)
     # import flax.optim
     for one in bindings.packages_bound:
         statement = one.statement
@@ -53,11 +39,6 @@ def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
             continue
         if any(bindings.within(alias.name) for alias in statement.names):
             yield statement
-
-
-def pointed(unit: Unit, way: Redirection) -> str:
-    """The code of a file whose imports and dotted names are pointed at another module."""
-    return _Pointing(unit, way).code()
 
 
 def import_of(module: str, name: str) -> str:
@@ -82,10 +63,23 @@ class _Change:
     new: list[str] = field(default_factory=list)
 
 
-class _Pointing:
-    def __init__(self, unit: Unit, way: Redirection) -> None:
-        self.unit, self.way = unit, way
-        self.bindings = Bindings(unit, way.old)
+class Pointing:
+    """The imports and dotted names of a file, pointed from the old names of a module at a new one.
+
+    With `in_line` the lines keep their numbers: a new statement stands behind a semicolon. What
+    begins on one of the lines `spared` stays.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        old: Collection[str],
+        new: str,
+        in_line: bool = False,
+        spared: Collection[int] = (),
+    ) -> None:
+        self.unit, self.new, self.in_line, self.spared = unit, new, in_line, spared
+        self.bindings = Bindings(unit, old)
         self.changes: dict[Statement, _Change] = defaultdict(_Change)
         self.splices: list[Splice] = []
         self.local = self._free_name()
@@ -97,7 +91,7 @@ class _Pointing:
                 self._exchange_module(node)
         for one in self.bindings.modules_bound:
             if self._is_touched(one.statement):
-                module = self.way.new + one.rest
+                module = self.new + one.rest
                 self._exchange(one, import_of(module, one.name))
         self._point_dotted()
         for statement, change in self.changes.items():
@@ -105,11 +99,11 @@ class _Pointing:
         return spliced(self.unit.code, self.splices)
 
     def _is_touched(self, node: ast.stmt | ast.expr) -> bool:
-        return node.lineno not in self.way.spared
+        return node.lineno not in self.spared
 
     def _free_name(self) -> str:
         """The name of the module where the file had a dotted name."""
-        name = self.way.new.rpartition(".")[2]
+        name = self.new.rpartition(".")[2]
         bound = Counter(self.unit.names_bound)
         bound.subtract(one.name for one in self.bindings.modules_bound)
         while bound[name] > 0:
@@ -128,7 +122,7 @@ class _Pointing:
         if match is not None:
             # from.legacy_optim import Adam
             space = match[1] or " "
-            text = f"from{space}{self.way.new}{rest}"
+            text = f"from{space}{self.new}{rest}"
             self.splices.append((start, match.end(), text))
 
     def _exchange(self, one: BoundModule, statement: str) -> None:
@@ -142,10 +136,10 @@ class _Pointing:
     def _point_dotted(self) -> None:
         """Replace names such as `flax.optim`, and the imports that bind `flax`."""
         scopes: set[Scope | None] = set()
-        for use in self.bindings.uses:
-            if self._is_touched(use.node):
-                scopes.add(use.scope)
-                start, end = extent(self.unit, use.node)
+        for node, scope in self.bindings.uses:
+            if self._is_touched(node):
+                scopes.add(scope)
+                start, end = extent(self.unit, node)
                 self.splices.append((start, end, self.local))
         bound: dict[Scope | None, list[BoundModule]] = defaultdict(list)
         for one in self.bindings.packages_bound:
@@ -162,7 +156,7 @@ class _Pointing:
         dotted = [one for one in naming if self._is_touched(one.statement)]
         others = [one for one in bound if not self._names_module(one)]
         bound_by_others = {one.name for one in others}
-        statement = import_of(self.way.new, self.local)
+        statement = import_of(self.new, self.local)
         is_needed = any(self._still_read(one) for one in bound)
         for one in dotted:
             # import flax.optim, where `flax` is still read, becomes `import flax` and a new import
@@ -198,13 +192,13 @@ class _Pointing:
         word = re.compile(rf"(?<![\w.]){one.name}(?!\w)")
         if any(map(word.search, _quoted_annotations(self.unit))):
             return True
-        uses = (use.node for use in self.bindings.uses)
-        pointed_uses = {id(_root(node)) for node in uses if self._is_touched(node)}
+        uses = (node for node, _ in self.bindings.uses if self._is_touched(node))
+        pointed_uses = {id(_root(node)) for node in uses}
         reads = self.bindings.loads(one.name, one.scope)
         return any(id(node) not in pointed_uses for node in reads)
 
     def _write(self, statement: Statement, change: _Change) -> None:
-        unit, in_line = self.unit, self.way.in_line
+        unit, in_line = self.unit, self.in_line
         new = list(dict.fromkeys(change.new))
         # from flax import optim, struct
         if len(change.removed) < len(statement.names):

@@ -176,7 +176,7 @@ MARKED = {
 
         def train(params, hps):
             if hps:
-                # TODO(optim2optax): FO904 The arguments of this optimizer are unpacked from a variable.
+                # TODO(optim2optax): FO904 The arguments of this call are unpacked.
                 optimizer = train_state.TrainState.create(
                     apply_fn=None, params=params, tx=optim.WeightNorm(**hps)
                 )

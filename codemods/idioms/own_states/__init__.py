@@ -18,7 +18,7 @@ from codemods.idioms.own_states.candidates import change_class, check_class
 from codemods.idioms.own_states.change import replace, replaced
 from codemods.idioms.own_states.creation import make
 from codemods.idioms.own_states.optimizer_uses import classify
-from codemods.idioms.own_states.proof import OwnState, Proof, optimizers_of
+from codemods.idioms.own_states.state import OwnState, optimizers_of
 from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -82,8 +82,9 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
             # scripts have copies of a class, and read each other's checkpoints
             copies = (cls.node.name, *names)
             try:
-                draft = Proof(stepping, results, cls, fields[0])
-                tried[copies][cls] = _state(draft)
+                draft = OwnState(stepping, results, cls, fields[0])
+                _prove(draft)
+                tried[copies][cls] = draft
             except Unproven as why:
                 self._left[cls.node] = why.message
                 left[copies].append(cls)
@@ -132,8 +133,8 @@ def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
     return bool(optimizers_of(facts, cls, name)) and not others
 
 
-def _state(draft: Proof) -> OwnState:
-    """What becomes of a class; whatever cannot be proven raises `Unproven`."""
+def _prove(draft: OwnState) -> None:
+    """Find what becomes of a class; whatever cannot be proven raises `Unproven`."""
     check_class(draft)
     classify(draft)
     made = 0
@@ -152,7 +153,6 @@ def _state(draft: Proof) -> OwnState:
         raise Unproven("its optimizer goes elsewhere at {}", left.location)
     change_class(draft)
     refuse_kept(draft.objects, draft.stepping)
-    return draft.result
 
 
 IDIOM = OwnStates

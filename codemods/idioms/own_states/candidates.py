@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.analysis.reflection import is_restored
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
-from codemods.idioms.own_states.proof import STEP, Proof
+from codemods.idioms.own_states.state import STEP, OwnState
 from codemods.inference.binding import values_of
 from codemods.inference.library import PRYING
 from codemods.inference.objects import (
@@ -22,19 +22,9 @@ from codemods.inference.objects import (
 )
 from codemods.rewriting.edits import DeriveState
 from codemods.sources.modules import Unit
-from codemods.vocabulary import FROM_STATE_DICT, STORE, STRUCT, TO_STATE_DICT
+from codemods.vocabulary import FROM_STATE_DICT, STORE, STRUCT, TO_STATE_DICT, words
 
-TAKEN = (
-    "params",
-    "tx",
-    "opt_state",
-    "apply_fn",
-    "create",
-    "apply_gradients",
-    "replace",
-    "cls",
-    "grads",
-)
+TAKEN = words("params tx opt_state apply_fn create apply_gradients replace cls grads")
 """What a `TrainState` has beside its step, and what its methods call their arguments."""
 
 BY_NAME = TO_STATE_DICT | FROM_STATE_DICT | PRYING | {"builtins.getattr"}
@@ -43,7 +33,7 @@ BY_NAME = TO_STATE_DICT | FROM_STATE_DICT | PRYING | {"builtins.getattr"}
 BY_CLASS = ("builtins.isinstance", "builtins.issubclass")
 
 
-def check_class(draft: Proof) -> None:
+def check_class(draft: OwnState) -> None:
     """Raises `Unproven` if a class may not derive from `TrainState`."""
     node = draft.cls.node
     if not _is_plain(draft):
@@ -74,7 +64,7 @@ def check_class(draft: Proof) -> None:
         raise Unproven("its step does not begin at 0")
 
 
-def _is_plain(draft: Proof) -> bool:
+def _is_plain(draft: OwnState) -> bool:
     """Whether a class has the decorator `flax.struct.dataclass`, and neither others nor bases."""
     node = draft.cls.node
     if len(node.decorator_list) != 1 or node.bases or node.keywords:
@@ -84,7 +74,7 @@ def _is_plain(draft: Proof) -> bool:
     return not names.isdisjoint(STRUCT)
 
 
-def _mentions_field(draft: Proof, method: ast.FunctionDef) -> bool:
+def _mentions_field(draft: OwnState, method: ast.FunctionDef) -> bool:
     """Whether a method names the field, or uses the instance other than to read attributes."""
     parents = draft.cls.unit.parents
     instance = {argument.arg for argument in method.args.args[:1]}
@@ -101,7 +91,7 @@ def _mentions_field(draft: Proof, method: ast.FunctionDef) -> bool:
     return False
 
 
-def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
+def _reflections(draft: OwnState) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
     """Where an instance or the class itself goes to something that may read its fields by name."""
     reading = draft.facts.flow.reading
     # dataclasses.asdict(state)
@@ -124,11 +114,8 @@ def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
                 yield unit, inner
 
 
-def _read_keys(draft: Proof) -> Iterator[tuple[Unit, ast.expr]]:
-    """Where a checkpoint that was read as plain dicts is asked for the field with the optimizer.
-
-    It may be in another program of the project.
-    """
+def _read_keys(draft: OwnState) -> Iterator[tuple[Unit, ast.expr]]:
+    """Where any program asks a checkpoint that it read as plain dicts for the optimizer's field."""
     for unit in draft.facts.project.units:
         for node in unit.nodes:
             match node:
@@ -148,18 +135,18 @@ def _read_keys(draft: Proof) -> Iterator[tuple[Unit, ast.expr]]:
                     yield unit, node
 
 
-def _is_meant(draft: Proof, node: ast.expr) -> bool:
+def _is_meant(draft: OwnState, node: ast.expr) -> bool:
     """Whether an expression may be an instance of the class, or the class."""
     return draft.is_one(node) or draft.cls in draft.facts.objects(node)
 
 
-def _is_blind(draft: Proof, call: ast.Call) -> bool:
+def _is_blind(draft: OwnState, call: ast.Call) -> bool:
     """Whether a call is of functions in view, or of those that are known to read no fields."""
     called = list(draft.facts.objects(call.func))
     return bool(called) and all(_is_blind_function(draft, item) for item in called)
 
 
-def _is_blind_function(draft: Proof, function: Object) -> bool:
+def _is_blind_function(draft: OwnState, function: Object) -> bool:
     """Whether a function is in view, or reads no fields by name."""
     if not isinstance(function, External):
         return isinstance(function, Function | Method | Class | Partial | Derivative)
@@ -170,7 +157,7 @@ def _is_blind_function(draft: Proof, function: Object) -> bool:
     return name not in (*BY_NAME, "builtins.vars")
 
 
-def change_class(draft: Proof) -> None:
+def change_class(draft: OwnState) -> None:
     """Let the class derive from `TrainState`."""
     unit, node = draft.cls.unit, draft.cls.node
-    draft.result.edits.put(node, unit, DeriveState(unit.span(node), draft.dropped))
+    draft.edits.put(node, unit, DeriveState(unit.span(node), draft.dropped))

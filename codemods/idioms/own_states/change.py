@@ -6,14 +6,14 @@ import ast
 
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
-from codemods.idioms.own_states.proof import STEP, Proof
+from codemods.idioms.own_states.state import STEP, OwnState
 from codemods.model import Location
 from codemods.optimizers.base import RATE
 from codemods.rewriting.edits import Argument, Edit, RewriteCall
 from codemods.sources.modules import Unit
 
 
-def replaced(draft: Proof, call: ast.Call) -> ast.expr | None:
+def replaced(draft: OwnState, call: ast.Call) -> ast.expr | None:
     """The state in `state.replace(…)`, if a call is that."""
     match call:
         case ast.Call(func=ast.Attribute(attr="replace", value=base)):
@@ -21,7 +21,7 @@ def replaced(draft: Proof, call: ast.Call) -> ast.expr | None:
     return None
 
 
-def replace(draft: Proof, unit: Unit, call: ast.Call, base: ast.expr) -> None:
+def replace(draft: OwnState, unit: Unit, call: ast.Call, base: ast.expr) -> None:
     """`state.replace(optimizer=stepped, …)` becomes `state.apply_gradients(grads=…, …)`."""
     where = unit.location(call.lineno)
     # state.replace(step=state.step + 1, optimizer=stepped)
@@ -50,11 +50,11 @@ def replace(draft: Proof, unit: Unit, call: ast.Call, base: ast.expr) -> None:
     if STEP in dropped and STEP in given:
         draft.dead_code.clear(call.keywords[given[STEP]].value)
     edit = _stepping(draft, unit, call, base, value, use, kept)
-    draft.result.edits.put(call, unit, edit)
-    draft.result.outcomes[use.node] = edit
+    draft.edits.put(call, unit, edit)
+    draft.outcomes[use.node] = edit
 
 
-def _is_of(draft: Proof, step: ast.Call, base: ast.expr, call: ast.Call) -> bool:
+def _is_of(draft: OwnState, step: ast.Call, base: ast.expr, call: ast.Call) -> bool:
     """Whether a step is one of the optimizer of a state, which is the same at a later call."""
     function = step.func
     if not isinstance(function, ast.Attribute):
@@ -70,7 +70,7 @@ def _is_of(draft: Proof, step: ast.Call, base: ast.expr, call: ast.Call) -> bool
     return is_kept(holder.value, call) and is_kept(base, call)
 
 
-def _drop_result(draft: Proof, name: ast.Name, unit: Unit, where: Location) -> None:
+def _drop_result(draft: OwnState, name: ast.Name, unit: Unit, where: Location) -> None:
     """Remove `new_optimizer = …`, which only the new state reads."""
     variable = draft.origins.variable(name)
     setting = draft.origins.setting(variable)
@@ -79,11 +79,11 @@ def _drop_result(draft: Proof, name: ast.Name, unit: Unit, where: Location) -> N
         raise used_by_itself
     if draft.origins.loads(variable) != [name]:
         raise used_by_itself
-    draft.result.edits.take_away(setting, unit)
+    draft.edits.take_away(setting, unit)
 
 
 def _stepping(
-    draft: Proof,
+    draft: OwnState,
     unit: Unit,
     call: ast.Call,
     base: ast.expr,
@@ -116,7 +116,7 @@ def _stepping(
 
 
 def _gradients(
-    draft: Proof, use: Use, value: ast.Call, call: ast.Call
+    draft: OwnState, use: Use, value: ast.Call, call: ast.Call
 ) -> ast.expr | None:
     """The gradients of a step, if they may be read at a later call."""
     gradients = draft.stepping.gradients(use)
@@ -126,7 +126,7 @@ def _gradients(
 
 
 def _refuse_override(
-    draft: Proof,
+    draft: OwnState,
     override: ast.keyword,
     gradients: ast.expr,
     value: ast.Call,
@@ -148,7 +148,7 @@ def _refuse_override(
         )
 
 
-def _with_rate(draft: Proof, call: ast.Call, unit: Unit) -> tuple[str, str]:
+def _with_rate(draft: OwnState, call: ast.Call, unit: Unit) -> tuple[str, str]:
     """The templates of the function and of the statement ahead, for a step that sets a rate."""
     state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
     scope = draft.facts.scope(call)
@@ -162,7 +162,7 @@ def _with_rate(draft: Proof, call: ast.Call, unit: Unit) -> tuple[str, str]:
 
 
 def _may_wait(
-    draft: Proof,
+    draft: OwnState,
     nodes: list[ast.expr],
     first: ast.Call,
     second: ast.Call,
@@ -170,9 +170,6 @@ def _may_wait(
     """Whether expressions of a call may be evaluated first among the arguments of another.
 
     The other call is later, or around it. The expressions are evaluated in their order.
-
-    Raises:
-      Unproven: if what is given beside them is in the way.
     """
     dataflow = draft.facts.dataflow
     others = [word.value for word in second.keywords if word.value is not first]

@@ -7,7 +7,7 @@ import ast
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.origins import block_of, names_within, statement_of
 from codemods.idioms import Unproven
-from codemods.idioms.own_states.proof import STEP, Proof
+from codemods.idioms.own_states.state import STEP, OwnState
 from codemods.inference.binding import arguments_of, taking, values_of
 from codemods.model import Location
 from codemods.optimizers.methods import CREATE
@@ -15,7 +15,7 @@ from codemods.rewriting.edits import Argument, Replace, RewriteCall
 from codemods.sources.modules import Span, Unit
 
 
-def make(draft: Proof, unit: Unit, call: ast.Call) -> None:
+def make(draft: OwnState, unit: Unit, call: ast.Call) -> None:
     """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
     where = unit.location(call.lineno)
     fields = draft.facts.flow.fields_in_order(draft.cls)
@@ -48,13 +48,13 @@ def make(draft: Proof, unit: Unit, call: ast.Call) -> None:
     edit = RewriteCall(
         unit.span(call), "{callee}.create", tuple(arguments), tuple(holes)
     )
-    draft.result.edits.put(call, unit, edit)
+    draft.edits.put(call, unit, edit)
     for maker in makers:
         use = draft.created.pop(maker)
-        draft.result.outcomes[use.node] = edit
+        draft.outcomes[use.node] = edit
 
 
-def _makers(draft: Proof, value: ast.expr, where: Location) -> list[ast.Call]:
+def _makers(draft: OwnState, value: ast.expr, where: Location) -> list[ast.Call]:
     """The calls of `create` that may have given a value."""
     found: list[ast.expr | None] = [value]
     if isinstance(value, ast.Name):
@@ -70,7 +70,7 @@ def _makers(draft: Proof, value: ast.expr, where: Location) -> list[ast.Call]:
 
 
 def _transformation(
-    draft: Proof,
+    draft: OwnState,
     value: ast.expr,
     makers: list[ast.Call],
     unit: Unit,
@@ -96,7 +96,7 @@ def _transformation(
     is_removable = is_only_way and len(block_of(unit, statement)) > 1
     # optimizer = definition.create(params), which is not needed any more
     if is_removable and isinstance(only, ast.Name):
-        draft.result.edits.take_away(statement, unit)
+        draft.edits.take_away(statement, unit)
         return only.id
     # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
     is_taken = "tx" in names_within(variable.scope.node)
@@ -104,10 +104,10 @@ def _transformation(
     for maker, definition in zip(makers, definitions, strict=True):
         holes_of_maker = (("tx", unit.span(definition)),)
         edit = Replace(unit.span(maker), "{tx}", holes_of_maker)
-        draft.result.edits[maker] = (unit, edit)
+        draft.edits[maker] = (unit, edit)
     if name != value.id:
         for store in stores:
-            draft.result.edits[store] = (unit, Replace(unit.span(store), name))
+            draft.edits[store] = (unit, Replace(unit.span(store), name))
     return name
 
 

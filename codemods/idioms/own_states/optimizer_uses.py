@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.analysis.naming import CONFIG_LIKE, last_word
 from codemods.analysis.origins import block_of
 from codemods.analysis.shapes import need_any
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.idioms import Unproven
-from codemods.idioms.own_states.proof import Proof
+from codemods.idioms.own_states.state import OwnState
 from codemods.inference.binding import arguments_of
-from codemods.inference.objects import Instance, LegacyObject, Module
+from codemods.inference.objects import LegacyObject
 from codemods.optimizers.methods import CREATE
+from codemods.renaming.attributes import is_known
 from codemods.rewriting.edits import Edit, Replace
 from codemods.sources.modules import Unit
 
@@ -32,7 +32,7 @@ INNER = (
 """The uses of an optimizer that are uses of a train state, too."""
 
 
-def classify(draft: Proof) -> None:
+def classify(draft: OwnState) -> None:
     """Decide on each use of the optimizer, by where it gets it from."""
     group = {*draft.objects}
     _refuse_unknown(draft, group)
@@ -58,14 +58,14 @@ def classify(draft: Proof) -> None:
             raise Unproven("its optimizer is handed on at {}", where)
 
 
-def _reads(draft: Proof) -> Iterator[tuple[Unit, ast.Attribute]]:
+def _reads(draft: OwnState) -> Iterator[tuple[Unit, ast.Attribute]]:
     """Where an attribute with the field's name is read."""
     for unit, node in draft.facts.flow.reading.attributes:
         if node.attr == draft.name and isinstance(node.ctx, ast.Load):
             yield unit, node
 
 
-def _refuse_unknown(draft: Proof, group: set[LegacyObject]) -> None:
+def _refuse_unknown(draft: OwnState, group: set[LegacyObject]) -> None:
     """Refuse attributes with the field's name of objects of which the class is unknown."""
     groups = draft.facts.groups
     together = {groups[obj] for obj in group if obj in groups}
@@ -76,33 +76,19 @@ def _refuse_unknown(draft: Proof, group: set[LegacyObject]) -> None:
             raise Unproven("what its optimizer meets at {} is no part of it", where)
     unknown = "nothing tells of which class the object is"
     for unit, node in _reads(draft):
-        if not _is_known(draft, node.value):
+        if not is_known(node.value, draft.facts):
             raise Unproven("{} at {}", unknown, unit.location(node.lineno))
     for unit, call in draft.facts.flow.reading.calls:
         match call.func:
             # state.replace(optimizer=optimizer)
-            case ast.Attribute(attr="replace", value=value) if not _is_known(
-                draft, value
+            case ast.Attribute(attr="replace", value=value) if not is_known(
+                value, draft.facts
             ):
                 if any(word.arg == draft.name for word in call.keywords):
                     raise Unproven("{} at {}", unknown, unit.location(call.lineno))
 
 
-def _is_known(draft: Proof, node: ast.expr) -> bool:
-    """Whether it is known what an object is.
-
-    One with a name like a configuration's holds words and numbers.
-    """
-    items = draft.facts.objects(node)
-    if any(isinstance(item, Instance | Module | LegacyObject) for item in items):
-        return True
-    # options.optimizer, where `options` is a module out of view
-    if draft.facts.full_name(node):
-        return True
-    return CONFIG_LIKE.search(last_word(node)) is not None
-
-
-def _is_state_of(draft: Proof, use: Use, group: set[LegacyObject]) -> bool:
+def _is_state_of(draft: OwnState, use: Use, group: set[LegacyObject]) -> bool:
     """Whether a use is `optimizer.state.step` of an optimizer of the group."""
     owner = owner_of_state(use.owner) if use.kind == "state.step" else None
     if owner is None:
@@ -110,7 +96,7 @@ def _is_state_of(draft: Proof, use: Use, group: set[LegacyObject]) -> bool:
     return not group.isdisjoint(draft.facts.legacy_objects(owner, "optimizer"))
 
 
-def _decide(draft: Proof, use: Use) -> ast.AST:
+def _decide(draft: OwnState, use: Use) -> ast.AST:
     """Note what becomes of a use, and return the expression for its optimizer."""
     receiver = use.owner
     # state.optimizer.state.step
@@ -133,13 +119,13 @@ def _decide(draft: Proof, use: Use) -> ast.AST:
     # state.optimizer.apply_gradient(grads)
     elif use.kind != "optimizer.state" and use.call is not None:
         draft.stepped[use.call] = use
-    draft.result.outcomes[use.node] = edit
+    draft.outcomes[use.node] = edit
     if isinstance(receiver, ast.Name):
         _drop_alias(draft, receiver)
     return holder
 
 
-def _drop_alias(draft: Proof, name: ast.Name) -> None:
+def _drop_alias(draft: OwnState, name: ast.Name) -> None:
     """Remove `optimizer = state.optimizer`."""
     variable = draft.origins.variable(name)
     setting = draft.origins.setting(variable)
@@ -154,10 +140,10 @@ def _drop_alias(draft: Proof, name: ast.Name) -> None:
         if not isinstance(unit.parents.get(load), ast.Attribute):
             where = unit.location(load.lineno)
             raise Unproven("its optimizer is handed on at {}", where)
-    draft.result.edits.take_away(setting, unit)
+    draft.edits.take_away(setting, unit)
 
 
-def _note_created(draft: Proof, use: Use, group: set[LegacyObject]) -> None:
+def _note_created(draft: OwnState, use: Use, group: set[LegacyObject]) -> None:
     """Note a call that makes an optimizer of the group: `definition.create(params)`."""
     call = use.call
     whole = use.parent

@@ -15,6 +15,7 @@ import libcst as cst
 
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
+from codemods.optimizers.arguments import converted
 from optim2optax.parity.optimizer.sampling import constructor
 
 Links = list[ast.expr]
@@ -49,10 +50,10 @@ def _right(node: ast.expr, injected: bool) -> tuple[str, tuple[str, ...]] | None
     if legacy is None or not isinstance(node, ast.Call):
         return None
     call = cst.ensure_type(cst.parse_expression(ast.unparse(node)), cst.Call)
-    converted = legacy.convert(call, "chain", injected)
-    supports = tuple(support.source for support in converted.supports)
+    new = converted(legacy, call, "chain", injected)
+    supports = tuple(support.source for support in new.supports)
     if legacy.name != MULTI_OPTIMIZER:
-        text = cst.Module([]).code_for_node(converted.expression)
+        text = cst.Module([]).code_for_node(new.expression)
         is_chain = text.startswith("optax.chain(")
         return text if is_chain else f"optax.chain({text})", supports
     groups: list[str] = []
@@ -67,7 +68,7 @@ def _right(node: ast.expr, injected: bool) -> tuple[str, tuple[str, ...]] | None
             return None
         groups.append(f"({ast.unparse(selects)}, {inner[0]})")
         supports += tuple(one for one in inner[1] if one not in supports)
-    function = cst.Module([]).code_for_node(converted.expression.func)
+    function = cst.Module([]).code_for_node(new.expression.func)
     return f"{function}({', '.join(groups)})", supports
 
 

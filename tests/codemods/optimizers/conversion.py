@@ -8,7 +8,7 @@ import libcst as cst
 import optax
 
 from codemods.model import Form
-from codemods.optimizers import optimizers
+from codemods.optimizers import arguments, optimizers
 from codemods.optimizers.base import Support
 
 
@@ -62,6 +62,7 @@ class _Converter(cst.CSTTransformer):
             return updated_node.args[0].value
         if called not in optimizers():
             return updated_node
-        result = optimizers()[called].convert(updated_node, self.form, self.inject)
+        legacy = optimizers()[called]
+        result = arguments.converted(legacy, updated_node, self.form, self.inject)
         self.supports |= {support.name: support for support in result.supports}
         return result.expression

@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 from codemods import FileResult, Options, Source, migrate
 from codemods.sources.modules import Unit
 from codemods.vendoring.copies import read_copies
-from codemods.vendoring.pointing import Redirection, pointed
+from codemods.vendoring.pointing import Pointing
 from optim2optax.legacy import legacy_flax
 from optim2optax.legacy_wheel import find_wheel
 from optim2optax.vendoring.optim import OPTIM_CONTENT
@@ -25,11 +25,11 @@ from tests.generated.verdicts import ESCAPE, assert_same, outcome
 def at_copy(
     text: str, module: str = "kit.legacy_flax_optim", spared: tuple[int, ...] = ()
 ) -> str:
-    return pointed(unit(text), Redirection(["flax.optim"], module, spared=spared))
+    return Pointing(unit(text), ["flax.optim"], module, spared=spared).code()
 
 
 def back(text: str, module: str = "kit.legacy_flax_optim") -> str:
-    return pointed(unit(text), Redirection([module], "flax.optim", in_line=True))
+    return Pointing(unit(text), [module], "flax.optim", in_line=True).code()
 
 
 def unit(text: str) -> Unit:

@@ -8,9 +8,6 @@ optax: the same rule, equal up to rounding.
 
 from __future__ import annotations
 
-import libcst as cst
-
-from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
@@ -18,8 +15,7 @@ SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", eps="1e
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 
 
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, form, inject)
+def convert(arguments: Arguments) -> Converted:
     if not arguments.may_be_alias:
         moments = arguments.link("optax.scale_by_yogi", *arguments.take(NAMES))
         return Converted(arguments.chain(moments, arguments.descent()))

@@ -1,9 +1,8 @@
-"""What is known of a dataclass with an optimizer during its proof, and what changes for it."""
+"""A dataclass with an optimizer: its proof, as far as it has come, and what changes for it."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
@@ -18,20 +17,11 @@ from codemods.rewriting.edits import Edit
 STEP = "step"
 
 
-@dataclass
 class OwnState:
-    """What becomes of a dataclass with an optimizer.
+    """What is known of one class, of which the field `name` has the optimizer.
 
     `outcomes` are edits for the uses of the optimizer, `edits` those elsewhere.
     """
-
-    objects: tuple[LegacyObject, ...]
-    outcomes: dict[ast.AST, Edit | None] = field(default_factory=dict)
-    edits: Edits = field(default_factory=Edits)
-
-
-class Proof:
-    """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
 
     def __init__(
         self,
@@ -48,9 +38,10 @@ class Proof:
         self.name = name
         self.objects = tuple(optimizers_of(self.facts, cls, name))
         self.counts = STEP in self.facts.flow.fields_in_order(cls)
-        self.result = OwnState(self.objects)
+        self.outcomes: dict[ast.AST, Edit | None] = {}
+        self.edits = Edits()
         removed = results.removed(self.objects)
-        self.dead_code = DeadCode(self.origins, self.result.edits, (), removed)
+        self.dead_code = DeadCode(self.origins, self.edits, (), removed)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}
 
