@@ -89,10 +89,7 @@ def _result(
     suppressed = [finding for finding in found if _is_suppressed(finding, file.text)]
     wanted = [finding for finding in found if finding not in suppressed]
     edits = [edit for finding in wanted for edit in finding.edits]
-    written = file.declares.written
-    after = spliced(
-        file.text, [(start, end, written(new)) for start, end, new in edits]
-    )
+    after = spliced(file.text, edits)
     # a safeguard: every edit of a requirement gives a readable file
     if edits and not _is_readable(after, path):
         why = "The edited file could not be read any more, so it is left."

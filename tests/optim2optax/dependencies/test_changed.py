@@ -243,12 +243,7 @@ def test_notebooks() -> None:
     )
     assert [
         (site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites
-    ] == [
-        (5, 22),
-        (5, 22),
-        (5, 34),
-        (8, 62),
-    ]
+    ] == [(5, 17), (5, 17), (5, 29), (8, 3)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
