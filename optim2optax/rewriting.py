@@ -10,7 +10,6 @@ from functools import cache, partial
 from codemods.model import (
     EmittedOptimizer,
     FileResult,
-    Location,
     Options,
     Progress,
     Site,
@@ -321,33 +320,11 @@ def _migrated(
     for result in migrated[len(sources) :]:
         location = root.location(result.path)
         files[result.path] = Found(shown(location), location, os.path.dirname(location))
-    names = {path: file.path for path, file in files.items()}
     return {
-        files[result.path]: _with_paths(result, names)
+        files[result.path]: result._replace(path=files[result.path].path)
         for result in migrated
         if result.changed or result.tracebacks or not files[result.path].is_context
     }
-
-
-def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
-    """A result with the paths that people read, from the current folder on.
-
-    Those of the engine go from the project's root on.
-    """
-
-    def moved(location: Location) -> Location:
-        return Location(shown[location.path], location.line)
-
-    sites = (
-        replace(
-            site,
-            group=site.group and moved(site.group),
-            cause=site.cause and moved(site.cause),
-            way=tuple(map(moved, site.way)),
-        )
-        for site in result.sites
-    )
-    return result._replace(path=shown[result.path], sites=tuple(sites))
 
 
 def _unwritten(result: FileResult, reason: str) -> FileResult:
