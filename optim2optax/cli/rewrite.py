@@ -35,7 +35,6 @@ from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import (
     Context,
     Prove,
-    rewrite_content,
     rewrite_files,
 )
 from optim2optax.wording import counted
@@ -358,11 +357,14 @@ def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
     if filename and settings.exclude.verdict(os.path.abspath(filename)):
         # an editor sends each file that it saves, those of --exclude as well
         result = FileResult(name, content, content)
-    elif filename:
-        context = _context((), settings)
-        result = rewrite_content(file, content, settings.options, context)
     else:
-        result = rewrite_content(file, content, settings.options)
+        result, *_ = rewrite_files(
+            [file],
+            settings.options,
+            write=False,
+            context=_context((), settings) if filename else tuple,
+            read={file: content},
+        )
     if not settings.preview:
         click.echo(result.after, nl=False)
     return result
