@@ -16,7 +16,7 @@ from codemods.analysis.legacy import SUBPACKAGE
 from codemods.vocabulary import words
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
-from optim2optax.vendoring.optim import OPTIM_CONTENT
+from optim2optax.vendoring.content import OPTIM_CONTENT
 from tests.optim2optax.vendoring.copies import imported
 
 NAME = "legacy_flax_optim"
