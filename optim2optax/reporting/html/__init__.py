@@ -11,7 +11,6 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
 from markupsafe import Markup, escape
 
 from codemods.model import EmittedOptimizer, Location, Site
@@ -22,7 +21,7 @@ from optim2optax.reporting.causes import ESCAPE, NOTE, entries, escapes
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report, Sites
-from optim2optax.wording import counted
+from optim2optax.templates import rendered
 
 if TYPE_CHECKING:
     from optim2optax.parity.judging.comparison import Comparison
@@ -52,17 +51,11 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
         if site.code != ESCAPE:
             hints[site.code, site.message, site.remedy or ""].append((path, site))
     lines = _linked_lines(report)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"prose": _prose, "counted": counted, "cleandoc": cleandoc}
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     digest = hashlib.sha256(style.encode()).digest()
-    return environment.get_template("page.html.j2").render(
+    return rendered(
+        TEMPLATES / "page.html.j2",
+        {"prose": _prose, "cleandoc": cleandoc},
         report=report,
         lines=lines,
         files={result.path: f"f{i}" for i, result in enumerate(report.results)},
