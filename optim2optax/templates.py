@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import click
-import jinja2
 
 from optim2optax.wording import counted, printable
 
@@ -19,6 +18,8 @@ def rendered(
     template: Path, filters: Mapping[str, Callable[..., Any]] = NONE, **values: Any
 ) -> str:
     """The text of a template with some values; in HTML, they are escaped."""
+    import jinja2  # takes as long as all that a help text needs
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
         autoescape=template.name.endswith(".html.j2"),
