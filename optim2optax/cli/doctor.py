@@ -16,10 +16,9 @@ from packaging.version import Version
 from codemods.model import Source
 from codemods.vocabulary import PACKAGE
 from optim2optax import doctor
-from optim2optax.cli.output import EXCLUDE, TEXT_OR_JSON, progress_line
+from optim2optax.cli.output import EXCLUDE, TEXT_OR_JSON
 from optim2optax.dependencies import installs
 from optim2optax.doctor.dependents import dependents
-from optim2optax.doctor.module_imports import import_each
 from optim2optax.doctor.obstacles import (
     NEWEST,
     Obstacle,
@@ -43,7 +42,6 @@ EXAMPLES = """\b
 Examples:
   optim2optax doctor .
   optim2optax doctor --jax 0.6 src/
-  optim2optax doctor --import src/
 """
 
 
@@ -60,12 +58,6 @@ Examples:
     help="Check against this version of JAX instead of the installed one.",
 )
 @click.option("--flax", type=Version, metavar="VERSION", help="The same for Flax.")
-@click.option(
-    "--import",
-    "imports",
-    is_flag=True,
-    help="Also import each module, which runs it, and report the first that fails.",
-)
 @EXCLUDE
 @TEXT_OR_JSON
 @click.pass_context
@@ -74,15 +66,14 @@ def command(
     paths: Sequence[str],
     jax: Version | None,
     flax: Version | None,
-    imports: bool,
     exclude: Sequence[str],
     output_format: str,
 ) -> None:
     """List what keeps a project from running on the JAX and Flax that are installed here.
 
     PATH is a file or a folder, by default the current one. The command finds removed names by
-    reading the code; it runs nothing, except with --import, and writes nothing. If a package is not
-    installed, its newest version counts. Exits with 0 if nothing was found, else with 1.
+    reading the code; it runs and writes nothing. If a package is not installed, its newest version
+    counts. Exits with 0 if nothing was found, else with 1.
     """
     paths = paths or (os.curdir,)
     excluded = Patterns(os.curdir, exclude)
@@ -100,10 +91,6 @@ def command(
     is_old = bool(obstructing)
     obstructing += pinned(declaring, versions, is_old=is_old, needs_legacy=needs_legacy)
     obstructing += unread
-    failure = None
-    if imports:
-        with progress_line() as progress:
-            failure = import_each(found, progress)
     shown = {
         name: None if version is NEWEST else str(version)
         for name, version in versions.items()
@@ -113,22 +100,19 @@ def command(
             "version": 1,
             "versions": shown,
             "obstacles": [*map(asdict, obstructing)],
-            "import_failure": failure and asdict(failure),
         }
         click.echo(json.dumps(described, indent=2))
     else:
         text = rendered(
             TEMPLATE,
             obstacles=obstructing,
-            failure=failure,
             files=len(found),
-            imports=imports,
             versions={name: text or "(newest)" for name, text in shown.items()},
             commands=Counter(obstacle.command for obstacle in obstructing),
             paths=shlex.join(paths),
         )
         click.echo(text, nl=False)
-    context.exit(1 if obstructing or failure else 0)
+    context.exit(1 if obstructing else 0)
 
 
 def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:

@@ -302,31 +302,3 @@ def test_a_version_is_one(tmp_path: Path, version: str) -> None:
     result = doctor(write_files(tmp_path, {"train.py": CLEAN}), "--jax", version)
     assert result.exit_code == 2
     assert "Invalid value for '--jax'" in result.output
-
-
-def test_modules_are_imported_only_if_asked(tmp_path: Path) -> None:
-    files = {
-        "lab/__init__.py": "",
-        "lab/steps.py": "from lab import missing\n",
-        "lab/whole.py": "import json\n",
-    }
-    folder = write_files(tmp_path, files)
-    assert doctor(folder).exit_code == 0
-    result = doctor(folder, "--import")
-    assert result.exit_code == 1
-    assert (
-        "steps.py cannot be imported: ImportError: cannot import name 'missing'"
-        in result.output
-    )
-
-
-def test_all_modules_can_be_imported(tmp_path: Path) -> None:
-    files = {
-        "lab/__init__.py": "",
-        "lab/a.py": "from lab.b import x\n",
-        "lab/b.py": "x = 1\n",
-        "go.py": "import lab.a\n",
-    }
-    result = doctor(write_files(tmp_path, files), "--import")
-    assert result.exit_code == 0
-    assert "Every module can be imported." in result.output
