@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.sources.suppression import suppression_of
@@ -11,12 +12,7 @@ from codemods.vendoring.splicing import spliced
 from optim2optax.dependencies.declared import Finding, FormatError, not_read
 from optim2optax.dependencies.declaring_file import DeclaringFile, parse, read_source
 from optim2optax.dependencies.needs import Needs
-from optim2optax.dependencies.requirement_findings import (
-    additions,
-    judged,
-    locked,
-    told,
-)
+from optim2optax.dependencies.requirement_findings import additions, judged, told
 
 
 def dependencies(
@@ -46,10 +42,8 @@ def _findings(
     """The findings on a file, in the order of their places."""
     reading = file.declares
     found = [*reading.problems]
-    if reading.command:
-        found += locked(reading.told, reading.command, needs)
-    else:
-        found += told(reading, file.text, needs)
+    # one finding is enough for a lock file, which is made anew
+    found += islice(told(reading, file.text, needs), 1 if reading.command else None)
     for section in reading.sections:
         for declared in section.declared:
             found += judged(declared, file.text, needs)

@@ -266,7 +266,8 @@ def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(
     )
     said = run("rewrite", "--modernize", ".").stdout
     assert "Dockerfile:1:6: FO955 The new code needs Python 3.11 or later." in said
-    assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.0 or later." in said
+    what = "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
+    assert f"uv.lock:3:12: FO950 {what}" in said
 
 
 def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:
