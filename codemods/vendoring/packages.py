@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codemods.model import Site
 from codemods.sources.prefilter import mentions_legacy, mentions_models
-from codemods.vocabulary import PACKAGE
+from codemods.vocabulary import PACKAGE, words
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,10 @@ MODELS = "FO897"
 
 OPTIM = RemovedPackage(
     (PACKAGE,),
-    (
-        "__init__.py",
-        "adabelief.py",
-        "adadelta.py",
-        "adafactor.py",
-        "adagrad.py",
-        "adam.py",
-        "base.py",
-        "dynamic_scale.py",
-        "lamb.py",
-        "lars.py",
-        "momentum.py",
-        "rmsprop.py",
-        "sgd.py",
-        "weight_norm.py",
+    words(
+        "__init__.py adabelief.py adadelta.py adafactor.py adagrad.py adam.py base.py "
+        "dynamic_scale.py lamb.py lars.py momentum.py rmsprop.py sgd.py "
+        "weight_norm.py"
     ),
     code="FO101",
     # codes that begin with FO8 have nothing to do with optimizers
@@ -66,18 +55,9 @@ OPTIM = RemovedPackage(
 )
 NN = RemovedPackage(
     ("flax.nn", "flax.deprecated.nn"),
-    (
-        "__init__.py",
-        "activation.py",
-        "attention.py",
-        "base.py",
-        "initializers.py",
-        "linear.py",
-        "normalization.py",
-        "pooling.py",
-        "recurrent.py",
-        "stochastic.py",
-        "utils.py",
+    words(
+        "__init__.py activation.py attention.py base.py initializers.py linear.py "
+        "normalization.py pooling.py recurrent.py stochastic.py utils.py"
     ),
     code=MODELS,
     is_of=lambda code: code == MODELS,

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from codemods.model import Options
+from codemods.vocabulary import words
 from optim2optax.configuration import ConfigurationError, find_configuration
 from optim2optax.nearest import did_you_mean
 from optim2optax.project import PatternError, Patterns, shown
@@ -36,19 +37,8 @@ class Settings:
         return self.check or self.diff
 
 
-CONFIGURABLE = (
-    "select",
-    "ignore",
-    "exclude",
-    "form",
-    "style",
-    "partial",
-    "unsafe",
-    "rename",
-    "modernize",
-    "vendor",
-    "jobs",
-    "output-format",
+CONFIGURABLE = words(
+    "select ignore exclude form style partial unsafe rename modernize vendor jobs output-format"
 )
 """The options that a pyproject.toml may set."""
 

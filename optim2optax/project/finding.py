@@ -8,39 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from codemods.vocabulary import words
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
 from optim2optax.wording import printable
 
 SUFFIXES = (".py", ".ipynb")
 ALWAYS_SKIPPED = frozenset(
-    (
-        ".bzr",
-        ".direnv",
-        ".eggs",
-        ".git",
-        ".git-rewrite",
-        ".hg",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".nox",
-        ".pants.d",
-        ".pyenv",
-        ".pytest_cache",
-        ".pytype",
-        ".ruff_cache",
-        ".svn",
-        ".tox",
-        ".venv",
-        ".vscode",
-        "__pycache__",
-        "__pypackages__",
-        "_build",
-        "buck-out",
-        "build",
-        "dist",
-        "node_modules",
-        "site-packages",
-        "venv",
+    words(
+        ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d "
+        ".pyenv .pytest_cache .pytype .ruff_cache .svn .tox .venv .vscode __pycache__ "
+        "__pypackages__ _build buck-out build dist node_modules site-packages venv"
     )
 )
 """The folders that hold no code of the project itself."""
