@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codemods.model import EmittedOptimizer
-from optim2optax.reporting.causes import NOTE, Entry, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, Entry, entries, hinted
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.numbers import repository_rows
 from optim2optax.reporting.report import Report
@@ -27,7 +27,7 @@ def render_pull_request(report: Report, proofs: Proofs) -> str:
       report: the results.
       proofs: the cases of parity, by the optimizers that were proven; none without `--verify`.
     """
-    found = [*entries(report, told_elsewhere="")]
+    found = [*entries(report)]
     notes = [one for one in found if one.reason.code == NOTE]
     return rendered(
         Path(__file__).with_name("pull_request.md.j2"),
@@ -37,7 +37,7 @@ def render_pull_request(report: Report, proofs: Proofs) -> str:
         optimizers=[*_optimizers(report)],
         repositories=repository_rows(report.repositories),
         left=[one for one in found if one.reason.code != NOTE],
-        to_look_at=[*escapes(report), *notes],
+        to_look_at=[*hinted(report, ESCAPE), *notes],
         is_tried=bool(proofs),
         proofs=[*_proofs(report, proofs)],
     )

@@ -17,7 +17,7 @@ from codemods.model import EmittedOptimizer, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.plots import plot
-from optim2optax.reporting.causes import ESCAPE, NOTE, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, entries, hinted
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report, Sites
@@ -45,7 +45,7 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
       report: the results, of a run with `trace`, so that the ways of optimizers can be shown.
       proofs: the cases of parity, by the optimizers that were proven; none without `--verify`.
     """
-    found = [*entries(report, told_elsewhere="")]
+    found = [*entries(report)]
     hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
     for path, site in report.hints:
         if site.code != ESCAPE:
@@ -64,7 +64,10 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
             (one for one in found if one.reason.code != NOTE),
             key=lambda one: -len(one.waiting) / len(one.sites),
         ),
-        warnings=[*escapes(report), *(one for one in found if one.reason.code == NOTE)],
+        warnings=[
+            *hinted(report, ESCAPE),
+            *(one for one in found if one.reason.code == NOTE),
+        ],
         hints=hints,
         groups=_groups(report),
         proofs=proofs,
