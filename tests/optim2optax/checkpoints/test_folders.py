@@ -38,9 +38,8 @@ def runs(folder: Path) -> Path:
 def test_a_whole_folder(runs: Path) -> None:
     result = converted("--all", "runs", "out/optax")
 
-    assert (result.exit_code, result.output.count(" is written, from ")) == (0, 2), (
-        result.output
-    )
+    assert result.exit_code == 0, result.output
+    assert result.output.count(" is written, from ") == 2
     assert {path.name for path in Path("out/optax").iterdir()} == {
         "checkpoint_9",
         "checkpoint_10",
@@ -65,10 +64,8 @@ def test_a_whole_folder_to_where_it_cannot_go(new: str, runs: Path) -> None:
     before = {path.name for path in runs.iterdir()}
     result = converted("--all", "runs", new)
 
-    assert (
-        result.exit_code,
-        f"{new} is no other folder to write to" in result.stderr,
-    ) == (1, True)
+    assert result.exit_code == 1
+    assert f"{new} is no other folder to write to" in result.stderr
     assert {path.name for path in runs.iterdir()} == before
 
 
@@ -85,14 +82,10 @@ def test_a_dry_run_writes_nothing(folder: Path) -> None:
     one = converted("--dry-run", "checkpoint_3", "new")
     several = converted("--dry-run", "--all", "runs", "out")
 
-    assert (one.exit_code, one.output) == (
-        0,
-        "new would be written, from checkpoint_3.\n",
-    )
-    assert (several.exit_code, several.output.count(" would be written, from ")) == (
-        0,
-        2,
-    )
+    assert one.exit_code == 0
+    assert one.output == "new would be written, from checkpoint_3.\n"
+    assert several.exit_code == 0
+    assert several.output.count(" would be written, from ") == 2
     assert {
         path for path in folder.rglob("*") if "__pycache__" not in str(path)
     } == before
@@ -129,10 +122,8 @@ def test_what_differs(folder: Path) -> None:
     [*_, kernel, _] = json.loads(
         compared("--output-format", "json", "checkpoint_3", "other").stdout
     )["differences"]
-    assert (kernel["path"], round(kernel["largest"], 4)) == (
-        "optimizer/target/kernel",
-        0.5,
-    )
+    assert kernel["path"] == "optimizer/target/kernel"
+    assert round(kernel["largest"], 4) == 0.5
 
 
 @pytest.mark.usefixtures("folder")
