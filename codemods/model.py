@@ -13,7 +13,7 @@ Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 Kind = Literal["edited", "new"]
-Stage = Literal["Reading", "Analysing", "Rewriting", "Writing", "Importing"]
+Stage = Literal["Reading", "Analysing", "Rewriting", "Writing"]
 Progress = Callable[[Stage, int, int], None]
 """Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
 

@@ -10,7 +10,6 @@ from functools import cache, partial
 from codemods.model import (
     EmittedOptimizer,
     FileResult,
-    Location,
     Options,
     Progress,
     Site,
@@ -55,6 +54,7 @@ def rewrite_files(
     declaring: Declaring = tuple,
     context: Context = tuple,
     with_related: bool = False,
+    read: Mapping[Found, bytes] | None = None,
 ) -> list[FileResult]:
     """Migrate files, those of each repository as one project, and write those that change.
 
@@ -74,6 +74,7 @@ def rewrite_files(
         uses optax.
       context: finds the rest of the projects; it is called if a file may use an optimizer.
       with_related: whether the files there that such optimizers are used in are written, too.
+      read: the contents of the files, if they are not on the disk.
 
     Returns:
       A result for each file, in the same order, then for each new file, each other file that is
@@ -87,17 +88,12 @@ def rewrite_files(
         nor staged, and `allow_dirty` is not set; nothing has been written.
     """
     results: Results = {}
-    contents = _read(found, progress, results)
+    contents = dict(read) if read else _read(found, progress, results)
     projects = _projects(contents, context)
-    migrated = _migrated_projects(
-        projects,
-        options,
-        vendor=vendor,
-        jobs=jobs,
-        progress=progress,
-        prove=prove,
-        with_related=with_related,
-    )
+    # `prove` runs programs, and --vendor adds files, which is done one after the other
+    jobs = 1 if prove or vendor else jobs
+    migrate = partial(_results, options=options, prove=prove, with_related=with_related)
+    migrated = _migrated_projects(projects, options, migrate, vendor, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
     for repository, own in projects.items():
@@ -115,19 +111,6 @@ def rewrite_files(
     others = [result for file, result in results.items() if file not in given]
     named = [results.get(file) or _untouched(file, contents[file]) for file in found]
     return [*named, *others]
-
-
-def rewrite_content(
-    file: Found, content: bytes, options: Options, context: Context = tuple
-) -> FileResult:
-    """Migrate what is in an editor, say, and would be one file of a project; nothing is written."""
-    [project] = _projects({file: content}, context).items()
-    _, contents = project
-    migrated: Results = {}
-    if concern(contents.values(), options):
-        migrated = _migrated(project, partial(_results, options=options))
-    results = _with_declared(contents, migrated, options, tuple)
-    return results.get(file) or _untouched(file, content)
 
 
 def _projects(
@@ -171,12 +154,10 @@ def _with_declared(
 def _migrated_projects(
     projects: Mapping[str, Mapping[Found, bytes]],
     options: Options,
-    *,
+    migrate: Callable[..., list[FileResult]],
     vendor: bool,
     jobs: int,
     progress: Progress | None,
-    prove: Prove | None,
-    with_related: bool,
 ) -> dict[str, Results]:
     """The results of the engine by repository, without those that it need not look at."""
     work = [
@@ -187,19 +168,12 @@ def _migrated_projects(
     speaking = sum(
         mentions_legacy(code) for _, files in work for code in files.values()
     )
-    # `prove` runs programs, and --vendor adds files, which is done one after the other
-    if prove or vendor or len(work) < 2 or speaking < SMALLEST_PARALLEL:
+    if len(work) < 2 or speaking < SMALLEST_PARALLEL:
         jobs = 1
     # the largest first, so that none is left alone at the end
     work.sort(key=lambda item: -sum(map(len, item[1].values())))
-    migrate = partial(
-        _results,
-        options=options,
-        # which another process cannot tell
-        progress=progress if jobs == 1 else None,
-        prove=prove,
-        with_related=with_related,
-    )
+    # another process cannot tell its progress
+    migrate = partial(migrate, progress=progress if jobs == 1 else None)
     done = share(partial(_migrated, migrate=migrate, vendor=vendor), work, jobs)
     found: dict[str, Results] = {}
     for (repository, _), results in zip(work, done, strict=True):
@@ -302,7 +276,7 @@ def _declared(declaring: Declaring, repository: str) -> Sequence[Found]:
 
 
 def _migrated(
-    project: tuple[str, Mapping[Found, bytes]], migrate: Migrate, vendor: bool = False
+    project: tuple[str, Mapping[Found, bytes]], migrate: Migrate, vendor: bool
 ) -> Results:
     """The results of the engine for a project, by file, with those for new files.
 
@@ -321,33 +295,11 @@ def _migrated(
     for result in migrated[len(sources) :]:
         location = root.location(result.path)
         files[result.path] = Found(shown(location), location, os.path.dirname(location))
-    names = {path: file.path for path, file in files.items()}
     return {
-        files[result.path]: _with_paths(result, names)
+        files[result.path]: result._replace(path=files[result.path].path)
         for result in migrated
         if result.changed or result.tracebacks or not files[result.path].is_context
     }
-
-
-def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
-    """A result with the paths that people read, from the current folder on.
-
-    Those of the engine go from the project's root on.
-    """
-
-    def moved(location: Location) -> Location:
-        return Location(shown[location.path], location.line)
-
-    sites = (
-        replace(
-            site,
-            group=site.group and moved(site.group),
-            cause=site.cause and moved(site.cause),
-            way=tuple(map(moved, site.way)),
-        )
-        for site in result.sites
-    )
-    return result._replace(path=shown[result.path], sites=tuple(sites))
 
 
 def _unwritten(result: FileResult, reason: str) -> FileResult:

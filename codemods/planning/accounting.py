@@ -15,7 +15,7 @@ from codemods.rewriting.edits import MoveImport
 
 
 class Accounting:
-    """Gives an account of the decisions of a plan; messages have paths as `shown` has them."""
+    """Gives an account of the decisions of a plan, with paths as `shown` has them."""
 
     def __init__(self, plan: Plan, shown: Mapping[str, str]) -> None:
         self._shown = shown
@@ -49,8 +49,8 @@ class Accounting:
             after=after,
             remedy=None if reported is None else self._text(reported.remedy),
             note=self._text(decision.note) if status == "rewritten" else "",
-            group=self._groups.get(use.objects[0]) if use.objects else None,
-            cause=cause.use.location if cause is not None else None,
+            group=self._group(decision),
+            cause=self._place(cause.use.location) if cause is not None else None,
             way=self._way(decision),
             related=self._related(refusal, cause),
         )
@@ -72,9 +72,21 @@ class Accounting:
         cell = use.unit.cell(use.span[0])
         return f"{cell}: {said}" if cell else said
 
+    def _group(self, decision: Decision) -> Location | None:
+        objects = decision.use.objects
+        first = self._groups.get(objects[0]) if objects else None
+        return None if first is None else self._place(first)
+
     def _way(self, decision: Decision) -> tuple[Location, ...]:
-        way = self._traces.way(decision.use) if self._traces is not None else None
-        return () if way is None else (way.origin, *way.stops)
+        if self._traces is None:
+            return ()
+        way = self._traces.way(decision.use)
+        places = () if way is None else (way.origin, *way.stops)
+        return tuple(map(self._place, places))
+
+    def _place(self, location: Location) -> Location:
+        path, line = location.path, location.line
+        return Location(self._shown.get(path, path), line)
 
     def _text(self, prose: Prose) -> str:
         return text_of(prose, self._shown)

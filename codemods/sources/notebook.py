@@ -151,16 +151,7 @@ def read_notebook(content: bytes) -> Notebook:
       UndecodableError: if it is no notebook of format 4, or has a cell with optimizers that is not
         Python.
     """
-    has_bom = content.startswith(codecs.BOM_UTF8)
-    bom = codecs.BOM_UTF8 if has_bom else b""
-    try:
-        text = content[len(bom) :].decode()
-        whole = decoded(text)
-        sources = list(code_cells(whole))
-    except UndecodableError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise UndecodableError(f"cannot be read as a notebook: {error}") from error
+    bom, text, whole, sources = _opened(content)
     if not isinstance(whole, dict) or "cells" not in whole:
         raise UndecodableError(
             "is no notebook of format 4: save it anew with a current Jupyter"
@@ -168,7 +159,42 @@ def read_notebook(content: bytes) -> Notebook:
     if _other_language(whole):
         sources = []
     found = [_cell(*source) for source in sources]
-    cells = [cell for cell in found if cell is not None]
+    return _notebook(bom, text, [cell for cell in found if cell is not None])
+
+
+def read_cells(content: bytes) -> Notebook:
+    """Read a notebook with all its code cells as they stand, whatever is in them.
+
+    Raises:
+      UndecodableError: if it is not JSON, or a cell holds something else than text.
+    """
+    bom, text, _, sources = _opened(content)
+    joined = [(number, lines, "".join(lines)) for number, lines in sources]
+    return _notebook(
+        bom,
+        text,
+        [
+            Cell(number, lines, "", source, ())
+            for number, lines, source in joined
+            if not MARKER.search(source) and not PLACEHOLDER.search(source)
+        ],
+    )
+
+
+def _opened(content: bytes) -> tuple[bytes, str, Any, list[tuple[int, Lines]]]:
+    """The byte order mark of a notebook, its text, its JSON, and its code cells."""
+    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    try:
+        text = content[len(bom) :].decode()
+        whole = decoded(text)
+        return bom, text, whole, list(code_cells(whole))
+    except UndecodableError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise UndecodableError(f"cannot be read as a notebook: {error}") from error
+
+
+def _notebook(bom: bytes, text: str, cells: Sequence[Cell]) -> Notebook:
     newlines = [newline.start() for newline in re.finditer("\n", text)]
     code: list[str] = []
     places: list[tuple[int, int]] = []
@@ -181,8 +207,7 @@ def read_notebook(content: bytes) -> Notebook:
         # a source that is one string has all its lines in one of the file
         lines = (min(line, last) for line in _lines_of(cell))
         places += ((cell.number, numbers[line]) for line in lines)
-    whole_code = "".join(code)
-    return Notebook(text, bom, tuple(cells), whole_code, tuple(places))
+    return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
 
 
 def _with_magics(body: str, magics: Sequence[str]) -> str:

@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-NAMED = re.compile(
-    r"""(?P<whole>^[ \t]*(?:from|import)[ \t].*(?<!\w)optim(?!\w).* | (?<!\w)(?:flax\.)?optim\.\w+)
-    |(?<!\w)(?:apply_gradient|optimizer_def|param_states|ModelParamTraversal
-        |(?P<target>target)|(?P<step>step))(?!\w)""",
-    re.VERBOSE,
-)
-# What a name is an attribute of, read from the right. A pattern that began at the left would try
-# each name of a long chain.
-OWNER = re.compile(r"\s*\.\s*(?:\][^\[\]\n]*\[|\)[^()\n]*\()*[\w.]*")
-LONGEST_OWNER = 200
-OPTIMIZER = re.compile(r"(?:^|\.)_?(?i:opt\w*)(?:\[[^\]\n]*\])?\s*\.\s*$")
-STATE = re.compile(r"\w\.state\.$")
+from codemods.sources.prefilter import mentions_legacy
+from codemods.sources.text import LINE_END
+
 COMMENT = re.compile(r"(?:^|\s)#[^'\"]*$")
-LINE_END = re.compile("\r\n|\r|\n")
+STEP = re.compile(r"\w\.state\.step\b")
+LONGEST = 80
 
 
 def with_sites(problem: str, text: str) -> str:
-    """A problem of a text, and the places in it of which nothing more is known for that reason."""
-    found = [f"line {number}: {site}" for number, site in sites_in(text)]
-    if not found:
-        return problem
-    listed = ", ".join(found)
-    return f"{problem}; not seen: {listed}"
-
-
-def sites_in(text: str) -> Iterator[tuple[int, str]]:
-    """The uses of legacy optimizers that a text seems to have, each with its line, from 1."""
+    """A problem of a text, and the lines that seem to use legacy optimizers, from 1."""
+    found: list[str] = []
     for number, line in enumerate(LINE_END.split(text), 1):
-        code = COMMENT.sub("", line)
-        for found in NAMED.finditer(code):
-            end = found.start()
-            start = max(0, end - LONGEST_OWNER)
-            backwards = code[start:end][::-1]
-            before = OWNER.match(backwards)
-            owner = ""
-            # `optimizer.` of `optimizer.target`
-            if before and not found["whole"]:
-                owner = before[0][::-1]
-            # `target` and `step` are common words: `optimizer.target` and `x.state.step` count.
-            if found["target"] and not OPTIMIZER.search(owner):
-                continue
-            if found["step"] and not STATE.search(owner):
-                continue
-            yield number, f"{owner}{found[0]}".strip()
+        code = COMMENT.sub("", line).strip()
+        # the imports may be in any other line
+        if STEP.search(code) or mentions_legacy(
+            f"flax {code}".encode(errors="replace")
+        ):
+            found.append(f"line {number}: {code[:LONGEST]}")
+    return f"{problem}; not seen: {', '.join(found)}" if found else problem

@@ -38,15 +38,12 @@ MODELS = "FO897"
 """The code of models that are written for `flax.nn`."""
 
 
-def _files(modules: str) -> tuple[str, ...]:
-    return tuple(f"{module}.py" for module in words(modules))
-
-
 OPTIM = RemovedPackage(
     (PACKAGE,),
-    _files(
-        "__init__ adabelief adadelta adafactor adagrad adam base dynamic_scale lamb lars "
-        "momentum rmsprop sgd weight_norm"
+    words(
+        "__init__.py adabelief.py adadelta.py adafactor.py adagrad.py adam.py base.py "
+        "dynamic_scale.py lamb.py lars.py momentum.py rmsprop.py sgd.py "
+        "weight_norm.py"
     ),
     code="FO101",
     # codes that begin with FO8 have nothing to do with optimizers
@@ -55,9 +52,9 @@ OPTIM = RemovedPackage(
 )
 NN = RemovedPackage(
     ("flax.nn", "flax.deprecated.nn"),
-    _files(
-        "__init__ activation attention base initializers linear normalization pooling "
-        "recurrent stochastic utils"
+    words(
+        "__init__.py activation.py attention.py base.py initializers.py linear.py "
+        "normalization.py pooling.py recurrent.py stochastic.py utils.py"
     ),
     code=MODELS,
     is_of=lambda code: code == MODELS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ class StoredLeaf:
     shape: tuple[int, ...] | None
     dtype: str
     nbytes: int
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it has; a leaf without a shape is one."""
+        return math.prod(self.shape or ())
 
 
 @dataclass(frozen=True)

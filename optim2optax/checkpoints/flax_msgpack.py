@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -222,9 +222,10 @@ class _Reader:
     def _joined(self, tree: Mapping[str, Any]) -> Array:
         """An array in pieces as one: they move together in the buffer, over their headers."""
         shape = tree.get(SHAPE)
-        pieces = list(_in_order(tree.get(CHUNKS)))
-        sizes = shape if isinstance(shape, list) else list(_in_order(shape))
-        if not _belong_together(pieces):
+        pieces = _in_order(tree.get(CHUNKS))
+        sizes = shape if isinstance(shape, list) else _in_order(shape)
+        are_arrays = all(isinstance(piece, np.ndarray) for piece in pieces)
+        if not are_arrays or len({piece.dtype for piece in pieces}) != 1:
             raise BadContentError(
                 "an array whose pieces are none, or do not belong together"
             )
@@ -267,35 +268,23 @@ for _begin, _kind, _sizes in (
     HEADS.update((_begin + index, (_kind, size)) for index, size in enumerate(_sizes))
 
 
-def _belong_together(pieces: list[Any]) -> bool:
-    """Whether these are the pieces of one array."""
-    if not pieces:
-        return False
-    first = pieces[0]
-    return all(
-        isinstance(piece, np.ndarray) and piece.dtype == first.dtype for piece in pieces
-    )
-
-
 def _address(array: Array) -> int:
     """Where an array begins in memory."""
     return int(array.__array_interface__["data"][0])
 
 
 def _shape(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(map(_is_size, value)):
+    # True is an int, too
+    are_sizes = isinstance(value, list) and all(
+        type(size) is int and size >= 0 for size in value
+    )
+    if not isinstance(value, list) or not are_sizes:
         raise BadContentError("an array whose shape is none")
     if len(value) > MOST_DIMENSIONS:
         raise BadContentError(f"an array of {len(value)} dimensions")
-    elements = math.prod(size or 1 for size in value)
-    if elements >= MOST_ELEMENTS:
+    if math.prod(size or 1 for size in value) >= MOST_ELEMENTS:
         raise BadContentError("an array whose shape is none")
     return tuple(value)
-
-
-def _is_size(value: object) -> bool:
-    # True is an int, too
-    return type(value) is int and value >= 0
 
 
 def _dtype(name: object) -> np.dtype[Any]:
@@ -335,23 +324,18 @@ def _named_tuple(tree: Mapping[str, Any]) -> Tree:
     match tree:
         # {"name": "State", "fields": {"0": "count"}, "values": {"0": 3}}
         case {"name": str(), "fields": {**fields}, "values": {**values}}:
-            if {*fields} == {*values} and _are_names([*fields.values()]):
-                return {fields[key]: values[key] for key in fields}
+            names = [*fields.values()]
+            are_names = all(isinstance(name, str) for name in names)
+            if fields.keys() == values.keys() and are_names:
+                found = {name: values[key] for key, name in fields.items()}
+                return found if len(found) == len(names) else tree
     return tree
 
 
-def _are_names(values: list[Any]) -> bool:
-    """Whether these are texts, each of them once."""
-    if not all(isinstance(value, str) for value in values):
-        return False
-    return len({*values}) == len(values)
-
-
-def _in_order(tree: object) -> Iterator[Any]:
+def _in_order(tree: object) -> list[Any]:
     """The values of a dict with the keys 0, 1, …, in their order."""
-    if not isinstance(tree, dict):
-        raise BadContentError("an array whose pieces are not numbered")
-    keys = [str(number) for number in range(len(tree))]
-    if {*tree} != {*keys}:
-        raise BadContentError("an array whose pieces are not numbered")
-    return (tree[key] for key in keys)
+    if isinstance(tree, dict):
+        keys = [str(number) for number in range(len(tree))]
+        if {*tree} == {*keys}:
+            return [tree[key] for key in keys]
+    raise BadContentError("an array whose pieces are not numbered")

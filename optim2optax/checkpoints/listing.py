@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.contents import Contents, FoundState, StoredLeaf, contents
+from optim2optax.checkpoints.contents import Contents, contents
 from optim2optax.checkpoints.differing import LeafDifference
 from optim2optax.checkpoints.files import read, size_of
-from optim2optax.wording import counted, printable
-
-MOST_OTHERS = 12
-"""The number of leaves beside optimizers that the text names."""
-
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
+from optim2optax.templates import rendered
+from optim2optax.wording import printable
 
 
 class Inspected(NamedTuple):
@@ -41,79 +36,7 @@ def inspect(path: Path) -> Inspected:
 
 def as_text(files: Sequence[Inspected]) -> str:
     """What is in some files, in lines."""
-    lines: list[str] = []
-    for file in files:
-        lines += map(printable, _lines(file))
-    return "\n".join(lines) + "\n"
-
-
-def _lines(file: Inspected) -> Iterator[str]:
-    if file.error is not None:
-        yield f"error: {file.error}"
-        return
-    yield f"{file.path} ({_amount(file.size)})"
-    for found in file.contents.found:
-        yield f"  {found.path or 'the whole file'}: {_described(found)}"
-        # the types stand in one column
-        width = max((len(leaf.path) for leaf in found.parameters), default=0)
-        for leaf in found.parameters:
-            yield f"    {leaf.path:{width}}  {_type(leaf)}"
-    if not file.contents.found:
-        yield "  no optimizer and no train state"
-    if file.contents.others:
-        yield f"  also: {_named(file.contents.others)}"
-
-
-def _named(leaves: Sequence[StoredLeaf]) -> str:
-    """The first leaves, and the number of the rest."""
-    words: list[str] = []
-    for leaf in leaves[:MOST_OTHERS]:
-        place = leaf.path or "the whole file"
-        words.append(f"{place} ({_type(leaf)})")
-    if len(leaves) > MOST_OTHERS:
-        words.append(f"and {len(leaves) - MOST_OTHERS} more")
-    return ", ".join(words)
-
-
-def _described(found: FoundState) -> str:
-    """Such as `legacy Adam, step 100, 4 parameters of 1,234 numbers`."""
-    words = [_kind(found)]
-    words.append("step unknown" if found.step is None else f"step {found.step}")
-    if found.copies is not None:
-        words.append(f"{found.copies} copies")
-    parameters = counted(len(found.parameters), "parameter")
-    # a leaf without a shape is one number
-    of_all = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
-    numbers = counted(of_all, "number")
-    words.append(f"{parameters} of {numbers}")
-    return ", ".join(words)
-
-
-def _kind(found: FoundState) -> str:
-    if found.kind == "train state":
-        return "a train state"
-    if not found.names:  # an OptimizerDef of the program
-        return "a legacy optimizer of its own kind"
-    *most, last = found.names
-    if not most:
-        return f"legacy {last}"
-    return f"legacy {', '.join(most)} or {last}"
-
-
-def _type(leaf: StoredLeaf) -> str:
-    if leaf.shape is None:
-        return leaf.dtype
-    return f"{leaf.shape} {leaf.dtype}"
-
-
-def _amount(size: float) -> str:
-    """Such as `12.3 MB`."""
-    power = 0
-    if size:
-        power = min(int(math.log(size, 1000)), len(UNITS) - 1)
-    if not power:
-        return f"{size} {UNITS[0]}"
-    return f"{size / 1000**power:.1f} {UNITS[power]}"
+    return rendered(Path(__file__).with_name("listing.txt.j2"), files=files)
 
 
 def as_json(files: Sequence[Inspected]) -> str:

@@ -329,17 +329,10 @@ def _refuse_other_kinds(
 
 def _kind(leaf: Any, is_carried: bool) -> str:
     """The kind of a leaf, in words. Beside optimizers, all numbers are of one kind."""
-    name = _name(leaf)
-    if name in KINDS and not is_carried:
-        return "a number"
-    return f"of type {name}"
-
-
-def _name(leaf: Any) -> str:
-    """The name of a kind of numbers, of which there may be an array, or of another type."""
+    name = type(leaf).__name__
     dtype = getattr(leaf, "dtype", None)
     if dtype is not None:
-        for name, kind in KINDS.items():
-            if jnp.issubdtype(dtype, kind):
-                return name
-    return type(leaf).__name__
+        kinds = (one for one, kind in KINDS.items() if jnp.issubdtype(dtype, kind))
+        name = next(kinds, name)
+    is_number = name in KINDS and not is_carried
+    return "a number" if is_number else f"of type {name}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -12,19 +11,6 @@ from optim2optax.cli.output import TEXT_OR_JSON
 from optim2optax.wording import command_to_install, printable
 
 Format = Literal["msgpack", "orbax"]
-
-
-class PathOrAddress(click.Path):
-    """A path, or an address such as `gs://bucket/run`, which stays a text."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        if "://" in str(value):
-            return value
-        return super().convert(value, param, ctx)
-
-
 EXAMPLES = """\b
 Examples:
   optim2optax checkpoint inspect runs/mnist/checkpoint_5000
@@ -45,13 +31,7 @@ def command() -> None:
 
 
 @command.command(short_help="List the contents of checkpoints.", epilog=EXAMPLES)
-@click.argument(
-    "paths",
-    nargs=-1,
-    required=True,
-    type=PathOrAddress(path_type=Path),
-    metavar="PATH...",
-)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
 @TEXT_OR_JSON
 @click.option(
     "--diff",
@@ -60,7 +40,7 @@ def command() -> None:
 )
 @click.pass_context
 def inspect(
-    context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool
+    context: click.Context, paths: Sequence[str], output_format: str, diff: bool
 ) -> None:
     """List the contents of checkpoints: optimizers and train states, with their place and step, \
 and everything else.
@@ -102,7 +82,7 @@ and everything else.
 
 
 def _print_differences(
-    context: click.Context, paths: Sequence[Path | str], output_format: str
+    context: click.Context, paths: Sequence[str], output_format: str
 ) -> None:
     """Print which leaves of two checkpoints differ, and exit."""
     from optim2optax.checkpoints import CheckpointError, listing
@@ -127,8 +107,8 @@ def _print_differences(
 
 
 @command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)
-@click.argument("old", type=PathOrAddress(path_type=Path))
-@click.argument("new", type=PathOrAddress(path_type=Path))
+@click.argument("old", type=click.Path())
+@click.argument("new", type=click.Path())
 @click.option(
     "--state",
     "factory",
@@ -167,8 +147,8 @@ def _print_differences(
 @click.pass_context
 def convert(
     context: click.Context,
-    old: Path | str,
-    new: Path | str,
+    old: str,
+    new: str,
     factory: str,
     format_: Format,
     before: str | None,

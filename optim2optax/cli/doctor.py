@@ -6,18 +6,19 @@ import json
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from packaging.version import Version
 
 from codemods.model import Source
 from codemods.vocabulary import PACKAGE
-from optim2optax.cli.output import EXCLUDE, TEXT_OR_JSON, progress_line
+from optim2optax import doctor
+from optim2optax.cli.output import EXCLUDE, TEXT_OR_JSON
 from optim2optax.dependencies import installs
 from optim2optax.doctor.dependents import dependents
-from optim2optax.doctor.module_imports import ImportFailure, import_each
 from optim2optax.doctor.obstacles import (
     NEWEST,
     Obstacle,
@@ -33,16 +34,14 @@ from optim2optax.project import (
     find_files,
     read_file,
 )
-from optim2optax.wording import counted, titled
+from optim2optax.templates import rendered
 
-SHOWN = 3
-"""The number of places that are shown of each obstacle."""
+TEMPLATE = Path(doctor.__file__).with_name("report.txt.j2")
 
 EXAMPLES = """\b
 Examples:
   optim2optax doctor .
   optim2optax doctor --jax 0.6 src/
-  optim2optax doctor --import src/
 """
 
 
@@ -59,12 +58,6 @@ Examples:
     help="Check against this version of JAX instead of the installed one.",
 )
 @click.option("--flax", type=Version, metavar="VERSION", help="The same for Flax.")
-@click.option(
-    "--import",
-    "imports",
-    is_flag=True,
-    help="Also import each module, which runs it, and report the first that fails.",
-)
 @EXCLUDE
 @TEXT_OR_JSON
 @click.pass_context
@@ -73,15 +66,14 @@ def command(
     paths: Sequence[str],
     jax: Version | None,
     flax: Version | None,
-    imports: bool,
     exclude: Sequence[str],
     output_format: str,
 ) -> None:
     """List what keeps a project from running on the JAX and Flax that are installed here.
 
     PATH is a file or a folder, by default the current one. The command finds removed names by
-    reading the code; it runs nothing, except with --import, and writes nothing. If a package is not
-    installed, its newest version counts. Exits with 0 if nothing was found, else with 1.
+    reading the code; it runs and writes nothing. If a package is not installed, its newest version
+    counts. Exits with 0 if nothing was found, else with 1.
     """
     paths = paths or (os.curdir,)
     excluded = Patterns(os.curdir, exclude)
@@ -99,33 +91,28 @@ def command(
     is_old = bool(obstructing)
     obstructing += pinned(declaring, versions, is_old=is_old, needs_legacy=needs_legacy)
     obstructing += unread
-    failure = None
-    if imports:
-        with progress_line() as progress:
-            failure = import_each(found, progress)
-    if output_format == "json":
-        click.echo(_as_json(obstructing, failure, versions))
-    else:
-        _print(obstructing, failure, versions, len(found), imports)
-        _print_commands(obstructing, paths)
-    context.exit(1 if obstructing or failure else 0)
-
-
-def _as_json(
-    obstructing: Sequence[Obstacle],
-    failure: ImportFailure | None,
-    versions: Mapping[str, Version],
-) -> str:
-    shown: dict[str, str | None] = {}
-    for name, version in versions.items():
-        shown[name] = None if version is NEWEST else str(version)
-    described = {
-        "version": 1,
-        "versions": shown,
-        "obstacles": [*map(asdict, obstructing)],
-        "import_failure": failure and asdict(failure),
+    shown = {
+        name: None if version is NEWEST else str(version)
+        for name, version in versions.items()
     }
-    return json.dumps(described, indent=2)
+    if output_format == "json":
+        described = {
+            "version": 1,
+            "versions": shown,
+            "obstacles": [*map(asdict, obstructing)],
+        }
+        click.echo(json.dumps(described, indent=2))
+    else:
+        text = rendered(
+            TEMPLATE,
+            obstacles=obstructing,
+            files=len(found),
+            versions={name: text or "(newest)" for name, text in shown.items()},
+            commands=Counter(obstacle.command for obstacle in obstructing),
+            paths=shlex.join(paths),
+        )
+        click.echo(text, nl=False)
+    context.exit(1 if obstructing else 0)
 
 
 def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
@@ -138,58 +125,3 @@ def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
             remedy = "Make it readable, or leave it out."
             unread.append(Obstacle(str(error), "", (file.path,), remedy))
     return sources
-
-
-def _print(
-    obstructing: Sequence[Obstacle],
-    failure: ImportFailure | None,
-    versions: dict[str, Version],
-    files: int,
-    imports: bool,
-) -> None:
-    for obstacle in obstructing:
-        _print_obstacle(obstacle)
-    if failure is not None:
-        click.echo(
-            f"{click.style(failure.path, bold=True)} cannot be imported: {failure.error}"
-        )
-    if obstructing or failure:
-        click.echo("")
-    jax, flax = _titled("jax", versions), _titled("flax", versions)
-    click.echo(f"{counted(files, 'file')}, on {jax} and {flax}.")
-    if obstructing or failure:
-        return
-    if imports:
-        click.echo("Every module can be imported.")
-    else:
-        # names in tables are not all that may stand in the way
-        click.echo("Nothing is known to stand in the way.")
-
-
-def _print_commands(obstructing: Sequence[Obstacle], paths: Sequence[str]) -> None:
-    """How many obstacles each command resolves, in the order of the obstacles."""
-    commands = Counter(obstacle.command for obstacle in obstructing)
-    by_hand = commands.pop("", 0)
-    for command, count in commands.items():
-        typed = f"{command} {shlex.join(paths)}"
-        click.echo(f"{count} of {len(obstructing)} obstacles: {typed}")
-    if by_hand:
-        click.echo(
-            f"{by_hand} of {len(obstructing)} obstacles: by hand, as listed above"
-        )
-
-
-def _titled(name: str, versions: Mapping[str, Version]) -> str:
-    """Such as `JAX 0.6.2`, or `Flax (newest)`."""
-    version = versions[name]
-    return f"{titled(name)} {'(newest)' if version is NEWEST else version}"
-
-
-def _print_obstacle(obstacle: Obstacle) -> None:
-    fate = "changed" if obstacle.is_there else "gone"
-    since = f", {fate} since {obstacle.since}" if obstacle.since else ""
-    places = ", ".join(obstacle.places[:SHOWN])
-    if len(obstacle.places) > SHOWN:
-        places += f" and {len(obstacle.places) - SHOWN} more"
-    click.echo(f"{click.style(obstacle.what, bold=True)}{since}: {places}")
-    click.echo(f"    {click.style('fix:', fg='cyan')} {obstacle.remedy}")

@@ -19,7 +19,7 @@ from optim2optax.cli import StoppedError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import EXCLUDE, print_report, progress_line
 from optim2optax.cli.settings import Settings, resolve_settings
-from optim2optax.cli.verbose import Log
+from optim2optax.cli.verbose import looked_at
 from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
@@ -35,7 +35,6 @@ from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import (
     Context,
     Prove,
-    rewrite_content,
     rewrite_files,
 )
 from optim2optax.wording import counted
@@ -158,8 +157,7 @@ Examples:
 @click.option(
     "--verbose",
     is_flag=True,
-    help="Also print every line of what is left, which files were read or skipped and why, and the "
-    "time of each stage.",
+    help="Also print every line of what is left, and which files were read or skipped and why.",
 )
 @click.option(
     "--jobs",
@@ -264,17 +262,17 @@ def _rewrite_paths(
     paths: Sequence[str], settings: Settings, prove: Prove | None, *, verbose: bool
 ) -> list[FileResult]:
     """Find files and rewrite them, and tell of that on standard error."""
-    log = Log() if verbose else None
+    left_out: dict[str, str] = {}
     try:
         with progress_line() as progress:
-            found = find_files(paths, settings.exclude, log.left_out if log else None)
+            found = find_files(paths, settings.exclude, left_out)
             results = rewrite_files(
                 found,
                 settings.options,
                 write=not settings.preview,
                 allow_dirty=settings.allow_dirty,
                 jobs=settings.jobs,
-                progress=log.timed(progress) if log else progress,
+                progress=progress,
                 prove=prove,
                 vendor=settings.vendor,
                 declaring=lambda: find_declaring(paths, settings.exclude, declares),
@@ -293,8 +291,9 @@ def _rewrite_paths(
             + "\nCommit or stage them first, so that you can see and undo what this tool does, "
             "or give --allow-dirty."
         ) from error
-    if log:
-        log.print(results, {file.path for file in found})
+    named = {file.path for file in found}
+    for line in looked_at(results, named, left_out) if verbose else ():
+        click.echo(line, err=True)
     return results
 
 
@@ -358,11 +357,14 @@ def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
     if filename and settings.exclude.verdict(os.path.abspath(filename)):
         # an editor sends each file that it saves, those of --exclude as well
         result = FileResult(name, content, content)
-    elif filename:
-        context = _context((), settings)
-        result = rewrite_content(file, content, settings.options, context)
     else:
-        result = rewrite_content(file, content, settings.options)
+        result, *_ = rewrite_files(
+            [file],
+            settings.options,
+            write=False,
+            context=_context((), settings) if filename else tuple,
+            read={file: content},
+        )
     if not settings.preview:
         click.echo(result.after, nl=False)
     return result

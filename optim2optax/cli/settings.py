@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from codemods.model import Options
+from codemods.vocabulary import words
 from optim2optax.configuration import ConfigurationError, find_configuration
 from optim2optax.nearest import did_you_mean
 from optim2optax.project import PatternError, Patterns, shown
@@ -36,21 +37,16 @@ class Settings:
         return self.check or self.diff
 
 
-CONFIGURABLE = (
-    "select",
-    "ignore",
-    "exclude",
-    "form",
-    "style",
-    "partial",
-    "unsafe",
-    "rename",
-    "modernize",
-    "vendor",
-    "jobs",
-    "output-format",
+CONFIGURABLE = words(
+    "select ignore exclude form style partial unsafe rename modernize vendor jobs output-format"
 )
 """The options that a pyproject.toml may set."""
+
+ASKED = ("form", "style", "partial", "unsafe", "rename", "modernize")
+"""The options that say how a site is rewritten, under the same name in `Options`."""
+
+RUN = ("output_format", "check", "diff", "allow_dirty", "with_related", "vendor")
+"""The other options of a run, under the same name in `Settings`."""
 
 
 def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
@@ -77,27 +73,12 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         exclude = Patterns(base, values["exclude"])
     except PatternError as error:
         raise click.UsageError(f"{origins['exclude']}: {error}") from error
-    options = Options(
-        form=values["form"],
-        style=values["style"],
-        select=_codes(values["select"], origins["select"]),
-        ignore=_codes(values["ignore"], origins["ignore"]),
-        partial=values["partial"],
-        unsafe=values["unsafe"],
-        rename=values["rename"],
-        modernize=values["modernize"],
-    )
-    return Settings(
-        options=options,
-        exclude=exclude,
-        output_format=values["output_format"],
-        jobs=values["jobs"] or os.cpu_count() or 1,
-        check=values["check"],
-        diff=values["diff"],
-        allow_dirty=values["allow_dirty"],
-        with_related=values["with_related"],
-        vendor=values["vendor"],
-    )
+    asked = {name: values[name] for name in ASKED}
+    for name in ("select", "ignore"):
+        asked[name] = _codes(values[name], origins[name])
+    run = {name: values[name] for name in RUN}
+    run["jobs"] = values["jobs"] or os.cpu_count() or 1
+    return Settings(Options(**asked), exclude, **run)
 
 
 def _converted(context: click.Context, key: str, value: object, origin: str) -> Any:

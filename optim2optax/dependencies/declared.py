@@ -106,7 +106,6 @@ class Declarations:
       sections: its requirements.
       others: the findings beside them of reading it.
       includes: the paths of the files that it includes.
-      written: turns a text into how it is written in the file.
       told: the requirements of a file that is not edited.
       command: the command that makes a lock file; empty for any other file.
       is_whole: whether what is told is all that the code needs.
@@ -115,7 +114,6 @@ class Declarations:
     sections: tuple[Section, ...] = ()
     others: tuple[Finding, ...] = ()
     includes: tuple[str, ...] = ()
-    written: Callable[[str], str] = str
     told: tuple[DeclaredRequirement, ...] = ()
     command: str = ""
     is_whole: bool = True

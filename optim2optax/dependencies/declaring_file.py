@@ -8,6 +8,7 @@ import posixpath
 from dataclasses import dataclass
 
 from codemods.model import Source
+from codemods.sources.notebook import SUFFIX, Notebook, read_cells
 from codemods.sources.text import LINE_END, Text, UndecodableError, decode
 from optim2optax.dependencies import not_edited
 from optim2optax.dependencies.declared import Declarations, FormatError, not_read
@@ -26,19 +27,23 @@ class DeclaringFile:
 
     source: Source
     text: str
-    form: Text
+    form: Text | Notebook
     declares: Declarations
 
     def position(self, index: int) -> tuple[int, int]:
-        """The line and the column of an index, from 1."""
+        """The line in the file and the column of an index, from 1."""
         starts = [start for start in _line_starts(self.text) if start <= index]
-        return len(starts), index - starts[-1] + 1
+        line = len(starts)
+        if self.form.places:
+            _, line = self.form.places[line - 1]
+        return line, index - starts[-1] + 1
 
 
 def read_source(source: Source) -> DeclaringFile:
     """A file with what it declares: without Flax and JAX, that is nothing."""
     if not mentions(source.content):
         return DeclaringFile(source, "", Text(b"", "utf-8", b""), Declarations())
+    form: Text | Notebook
     try:
         form = _decoded(source.content, source.path)
         text = form.code
@@ -68,11 +73,13 @@ def parse(text: str, path: str) -> Declarations:
     return declares
 
 
-def _decoded(content: bytes, path: str) -> Text:
+def _decoded(content: bytes, path: str) -> Text | Notebook:
     """How a file is written. Raises UndecodableError.
 
     It is in UTF-8 unless a byte order mark, or the coding line of a Python file, says otherwise.
     """
+    if path.endswith(SUFFIX):
+        return read_cells(content)
     if path.endswith(".py"):
         return decode(content)
     marks = (found for found in MARKS if content.startswith(found[0]))

@@ -26,6 +26,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from codemods.model import Need
+from codemods.vocabulary import words
 
 OPTAX = "optax"
 
@@ -66,20 +67,9 @@ class Needs(NamedTuple):
 
 
 EXTRAS = frozenset(
-    (
-        "ci",
-        "cpu",
-        "cuda",
-        "cuda12",
-        "cuda12-local",
-        "cuda13",
-        "cuda13-local",
-        "k8s",
-        "minimum-jaxlib",
-        "oneapi",
-        "rocm7-local",
-        "tpu",
-        "xprof",
+    words(
+        "ci cpu cuda cuda12 cuda12-local cuda13 cuda13-local k8s minimum-jaxlib oneapi "
+        "rocm7-local tpu xprof"
     )
 )
 """The extras of JAX today (0.12), normalized."""

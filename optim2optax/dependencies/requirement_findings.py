@@ -201,34 +201,25 @@ def _anchors(
 
 
 def told(declares: Declarations, text: str, needs: Needs) -> Iterator[Finding]:
-    """The findings on a file that installs packages, and is not edited."""
-    for one in declares.told:
+    """The findings on a file that is not edited."""
+    code, remedy, missing = TOLD, "Change it by hand.", "Add it by hand."
+    declared = list(declares.told)
+    if declares.command:
+        code, remedy = LOCKED, f"Regenerate it with `{declares.command}`."
+        missing = remedy
+        # what was locked first comes first: flax, jax, jaxlib, optax
+        declared = [one for one in declared if one.name in WATCHED and one.spec]
+        declared.sort(key=lambda one: one.name)
+    for one in declared:
         for finding in judged(one, text, needs):
             if finding.edits:
-                remedy = "Change it by hand."
-                yield Finding(TOLD, finding.span, finding.message, remedy=remedy)
-            else:
+                # in a lock file, the version may be lines below the name
+                span = one.version if declares.command else finding.span
+                yield Finding(code, span, finding.message, remedy=remedy)
+            elif not declares.command:
                 yield finding
     if declares.is_whole:
-        yield from _without_optax(declares.told, needs, TOLD, "Add it by hand.")
-
-
-def locked(
-    declared: Sequence[DeclaredRequirement], command: str, needs: Needs
-) -> Iterator[Finding]:
-    """At most one finding on a lock file: a version that is too old, or that optax is missing."""
-    remedy = f"Regenerate it with `{command}`."
-    # what was locked first comes first: flax, jax, jaxlib, optax
-    for one in sorted(declared, key=lambda one: one.name):
-        lowest = needs.lowest.get(one.name)
-        if one.name not in WATCHED or lowest is None or not one.spec:
-            continue
-        if not admits(one.spec, lowest, one.syntax):
-            version = one.spec.lstrip("=")
-            message = f"`{one.name}` {version} is locked; the new code needs {lowest} or later."
-            yield Finding(LOCKED, one.version, message, remedy=remedy)
-            return
-    yield from _without_optax(declared, needs, LOCKED, remedy)
+        yield from _without_optax(declares.told, needs, code, missing)
 
 
 def _without_optax(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.sources.suppression import suppression_of
@@ -11,12 +12,7 @@ from codemods.vendoring.splicing import spliced
 from optim2optax.dependencies.declared import Finding, FormatError, not_read
 from optim2optax.dependencies.declaring_file import DeclaringFile, parse, read_source
 from optim2optax.dependencies.needs import Needs
-from optim2optax.dependencies.requirement_findings import (
-    additions,
-    judged,
-    locked,
-    told,
-)
+from optim2optax.dependencies.requirement_findings import additions, judged, told
 
 
 def dependencies(
@@ -46,10 +42,8 @@ def _findings(
     """The findings on a file, in the order of their places."""
     reading = file.declares
     found = [*reading.problems]
-    if reading.command:
-        found += locked(reading.told, reading.command, needs)
-    else:
-        found += told(reading, file.text, needs)
+    # one finding is enough for a lock file, which is made anew
+    found += islice(told(reading, file.text, needs), 1 if reading.command else None)
     for section in reading.sections:
         for declared in section.declared:
             found += judged(declared, file.text, needs)
@@ -89,10 +83,7 @@ def _result(
     suppressed = [finding for finding in found if _is_suppressed(finding, file.text)]
     wanted = [finding for finding in found if finding not in suppressed]
     edits = [edit for finding in wanted for edit in finding.edits]
-    written = file.declares.written
-    after = spliced(
-        file.text, [(start, end, written(new)) for start, end, new in edits]
-    )
+    after = spliced(file.text, edits)
     # a safeguard: every edit of a requirement gives a readable file
     if edits and not _is_readable(after, path):
         why = "The edited file could not be read any more, so it is left."

@@ -8,39 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from codemods.vocabulary import words
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
 from optim2optax.wording import printable
 
 SUFFIXES = (".py", ".ipynb")
 ALWAYS_SKIPPED = frozenset(
-    (
-        ".bzr",
-        ".direnv",
-        ".eggs",
-        ".git",
-        ".git-rewrite",
-        ".hg",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".nox",
-        ".pants.d",
-        ".pyenv",
-        ".pytest_cache",
-        ".pytype",
-        ".ruff_cache",
-        ".svn",
-        ".tox",
-        ".venv",
-        ".vscode",
-        "__pycache__",
-        "__pypackages__",
-        "_build",
-        "buck-out",
-        "build",
-        "dist",
-        "node_modules",
-        "site-packages",
-        "venv",
+    words(
+        ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d "
+        ".pyenv .pytest_cache .pytype .ruff_cache .svn .tox .venv .vscode __pycache__ "
+        "__pypackages__ _build buck-out build dist node_modules site-packages venv"
     )
 )
 """The folders that hold no code of the project itself."""
@@ -51,8 +28,8 @@ BY_NAME = "left out: folders of this name hold no code of the project itself"
 Keep = Callable[["os.DirEntry[str]"], bool]
 """Whether an entry of a folder is looked at: a file, or the contents of a folder."""
 
-LeftOut = Callable[[str, str], None]
-"""Is called with the path of a file or a folder that is left out, and with the reason."""
+LeftOut = dict[str, str]
+"""Gets the paths of files and folders that are left out, with the reasons."""
 
 
 class Found(NamedTuple):
@@ -79,14 +56,14 @@ def find_files(
     A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for
     `*.py` and `*.ipynb`, without those that .gitignore, `exclude` and ALWAYS_SKIPPED leave out;
     links that lead out of it are not followed. A directory that cannot be listed is an element
-    itself: reading it says why. `left_out` is told what is left out.
+    itself: reading it says why. `left_out` gets what is left out.
     """
     locations: dict[str, str] = {}
     for argument in arguments:
         location = os.path.abspath(argument)
         if exclude.verdict(location, is_directory=os.path.isdir(location)):
             if left_out is not None:
-                left_out(location, EXCLUDED)
+                left_out[location] = EXCLUDED
             continue
         root = os.path.realpath(location)
         is_directory = os.path.isdir(root)
@@ -96,10 +73,8 @@ def find_files(
             # `rewrite src src/kit` names a file twice: the outer folder counts
             if file not in locations or len(named) < len(locations[file]):
                 locations[file] = named
-    # the way from here to a folder is that to each of its files
-    ways: dict[str, str] = {}
     return [
-        Found(_shown(location, ways), location, locations[location])
+        Found(shown(location), location, locations[location])
         for location in sorted(locations)
     ]
 
@@ -136,24 +111,9 @@ def shown(location: str) -> str:
     """A path as people read it: from the current folder on, with `/`, and printable."""
     # relative to the current folder, wherever it is: ../src/train.py, or ../..
     try:
-        relative = os.path.relpath(location)
+        path = os.path.relpath(location)
     except ValueError:  # another drive
-        relative = location
-    return _readable(relative)
-
-
-def _shown(file: str, ways: dict[str, str]) -> str:
-    """As `shown`, for one of many files; `ways` gets the way to each folder, with its separator."""
-    folder, _, name = file.rpartition(os.sep)
-    way = ways.get(folder)
-    if way is None:
-        relative = shown(folder + os.sep)
-        way = "" if relative == os.curdir else relative.rstrip("/") + "/"
-        ways[folder] = way
-    return way + _readable(name)
-
-
-def _readable(path: str) -> str:
+        path = location
     if os.sep == "/" and path.isprintable():
         return path
     return printable(posix(os.fsencode(path).decode("utf-8", "replace")))
@@ -189,7 +149,7 @@ def walk(
                 why = "left out by .gitignore"
             if why is not None:
                 if why and left_out is not None:
-                    left_out(entry.path, why)
+                    left_out[entry.path] = why
             elif is_folder:
                 if not _is_junction(entry):
                     folders.append((entry.path, ignores))

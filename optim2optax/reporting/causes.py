@@ -56,11 +56,8 @@ def waiting(report: Report) -> Mapping[Location, Sites]:
     return found
 
 
-def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
-    """What is left, an entry for each reason, and the notes on what was rewritten.
-
-    The sites of one code are told elsewhere.
-    """
+def entries(report: Report) -> Iterable[Entry]:
+    """What is left, an entry for each reason, and the notes on what was rewritten."""
     waits = {**waiting(report)}
     found: dict[Reason, Entry] = {}
     obstacles = Counter(
@@ -74,8 +71,7 @@ def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
 
     waiters = {id(site) for sites in waits.values() for _, site in sites}
     for path, site in report.sites:
-        is_told = site.code == told_elsewhere or id(site) in waiters
-        if site.status in LEFT and not is_told:
+        if site.status in LEFT and id(site) not in waiters:
             reason = Reason(site.code, site.status, site.message, site.remedy)
             enter(reason, path, site)
     for path, site in report.sites:
@@ -96,12 +92,13 @@ def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
     return found.values()
 
 
-def escapes(report: Report) -> Iterable[Entry]:
-    """Where optimizers that migrate go out of view, an entry for each thing that they go to."""
+def hinted(report: Report, code: str) -> Iterable[Entry]:
+    """The hints of a code, an entry for each message."""
     found: dict[Reason, Entry] = {}
     for path, site in report.hints:
-        if site.code == ESCAPE:
-            reason = Reason(ESCAPE, site.status, site.message, None)
+        if site.code == code:
+            remedy = None if code == ESCAPE else site.remedy
+            reason = Reason(code, site.status, site.message, remedy)
             found.setdefault(reason, Entry(reason)).sites.append((path, site))
     return found.values()
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
-
 from codemods.model import EmittedOptimizer
-from optim2optax.reporting.causes import NOTE, Entry, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, Entry, entries, hinted
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.numbers import repository_rows
 from optim2optax.reporting.report import Report
+from optim2optax.templates import rendered
 from optim2optax.wording import counted, markdown_cell
 
 if TYPE_CHECKING:
@@ -28,23 +27,17 @@ def render_pull_request(report: Report, proofs: Proofs) -> str:
       report: the results.
       proofs: the cases of parity, by the optimizers that were proven; none without `--verify`.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"counted": counted, "places": _places}
-    found = [*entries(report, told_elsewhere="")]
+    found = [*entries(report)]
     notes = [one for one in found if one.reason.code == NOTE]
-    return environment.get_template("pull_request.md.j2").render(
+    return rendered(
+        Path(__file__).with_name("pull_request.md.j2"),
+        {"places": _places},
         report=report,
         verdict=_verdict(report),
         optimizers=[*_optimizers(report)],
         repositories=repository_rows(report.repositories),
         left=[one for one in found if one.reason.code != NOTE],
-        to_look_at=[*escapes(report), *notes],
+        to_look_at=[*hinted(report, ESCAPE), *notes],
         is_tried=bool(proofs),
         proofs=[*_proofs(report, proofs)],
     )

@@ -14,14 +14,14 @@ from optim2optax.reporting.causes import (
     NOTE,
     Entry,
     entries,
-    escapes,
+    hinted,
     partly,
 )
 from optim2optax.reporting.numbers import by_repository
 from optim2optax.reporting.report import Report, Sites
 from optim2optax.wording import counted, printable
 
-REMOVED, UNKNOWN, MODELS = "FO899", "FO898", "FO897"
+UNKNOWN, MODELS = "FO898", "FO897"
 FILES, LINES = 3, 10
 """The number of files that are named of what is in several, and of lines in each."""
 
@@ -48,9 +48,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _details(report: Report) -> Iterator[str]:
     """What is left, with errors and notes, file by file."""
-    # removed names are told by name at the end
     by_file: dict[str, list[Entry]] = defaultdict(list)
-    for entry in entries(report, told_elsewhere=REMOVED):
+    for entry in entries(report):
         path, _ = entry.sites[0]
         by_file[path].append(entry)
     for result in report.results:
@@ -177,9 +176,10 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
-    for entry in escapes(report):
+    for entry in hinted(report, ESCAPE):
         yield from _entry(entry, is_short=False)
-    yield from _removed(report)
+    for entry in hinted(report, UNKNOWN):
+        yield from _entry(entry, is_short=not report.verbose)
     yield from _hints(report)
     failing = [result for result in report.results if result.tracebacks]
     if failing:
@@ -206,52 +206,14 @@ def _partly(report: Report) -> Iterator[str]:
     yield f"{rewritten} of {uses} can be rewritten with `--partial`{marking}."
 
 
-def _removed(report: Report) -> Iterator[str]:
-    """Other removed names without a replacement, and unknown names, with the files."""
-    removed = [
-        (path, site)
-        for path, site in report.sites
-        if site.code == REMOVED and site.status == "unresolved"
-    ]
-    is_short = not report.verbose
-    yield from _by_name(REMOVED, removed, is_short=is_short)
-    yield from _by_name(UNKNOWN, _hints_of(report, UNKNOWN), is_short=is_short)
-
-
-def _hints_of(report: Report, code: str) -> Sites:
-    return [(path, site) for path, site in report.hints if site.code == code]
-
-
-def _by_name(code: str, sites: Sites, *, is_short: bool) -> Iterator[str]:
-    """Names, the commonest first, with the files that use them, or every line."""
-    found: dict[tuple[str, str | None], Sites] = {}
-    for path, site in sites:
-        # the message begins with what all sites of the code have in common
-        message = site.message.rpartition(": ")[2]
-        found.setdefault((message, site.remedy), []).append((path, site))
-    title = click.style(code, fg="yellow", bold=True)
-    by_count = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    for (message, remedy), places in by_count:
-        files = [*dict.fromkeys(path for path, _ in places)]
-        shown = ", ".join(map(printable, files[:FILES]))
-        if not is_short:
-            shown = _listed(places, is_short=False)
-        elif len(files) > FILES:
-            shown += f" and {len(files) - FILES} more"
-        uses = counted(len(places), "use")
-        yield f"{title} {printable(message)} {uses}: {shown}"
-        if remedy:
-            yield _fix(remedy)
-
-
 def _hints(report: Report) -> Iterator[str]:
     """Other removed names, in a line or two.
 
     They are those in the files that optimizers can get to: other files are not read.
     """
-    for _, site in _hints_of(report, MODELS)[:1]:
+    for reason in [one.reason for one in hinted(report, MODELS)][:1]:
         # The models are written for flax.nn, which …
-        yield f"{site.message.removesuffix('.')}: {site.remedy}"
+        yield f"{reason.message.removesuffix('.')}: {reason.remedy}"
     apart = (UNKNOWN, ESCAPE, MODELS, *DEPENDENCIES)
     hints = [site for _, site in report.hints if not site.code.startswith(apart)]
     # --modernize resolves the hints without a remedy

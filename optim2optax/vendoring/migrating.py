@@ -10,9 +10,12 @@ from itertools import chain
 
 from codemods.model import FileResult, Source
 from optim2optax.project import Found, Root, UnreadableError, read_file, upwards
-from optim2optax.vendoring.content import Content, is_vendored
-from optim2optax.vendoring.nn import NN_CONTENT
-from optim2optax.vendoring.optim import OPTIM_CONTENT
+from optim2optax.vendoring.content import (
+    NN_CONTENT,
+    OPTIM_CONTENT,
+    Content,
+    is_vendored,
+)
 
 Migrate = Callable[[Sequence[Source]], list[FileResult]]
 

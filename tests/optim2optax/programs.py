@@ -61,3 +61,12 @@ STEPS = """\
 def step(optimizer, grads):
     return optimizer.apply_gradient(grads)
 """
+
+MIXED = {
+    "a.py": LEGACY,
+    "b.py": UNRESOLVABLE,
+    "c.py": SUPPRESSED,
+    "d.py": UNPARSABLE,
+    "e.py": MODERN,
+}
+"""One of every kind."""

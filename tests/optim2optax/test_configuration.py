@@ -54,29 +54,19 @@ def test_a_table_that_is_none(project: Path, run: Run) -> None:
 def test_options_are_read_and_the_command_line_wins(project: Path, run: Run) -> None:
     configure(project, 'form = "chain"\noutput-format = "json"\njobs = 1')
     assert run("rewrite", "--check", ".").stdout.startswith("{")
-    assert run("rewrite", "--check", "--output-format", "text", ".").stdout.endswith(
-        "0 unresolved\n"
-    )
-    assert (
-        "optax.chain" in run("rewrite", "--diff", "--output-format", "text", ".").stdout
-    )
-    assert (
-        "optax.sgd"
-        in run(
-            "rewrite", "--diff", "--output-format", "text", "--form", "alias", "."
-        ).stdout
-    )
+    words = ("rewrite", "--output-format", "text", ".")
+    assert run(*words, "--check").stdout.endswith("0 unresolved\n")
+    assert "optax.chain" in run(*words, "--diff").stdout
+    assert "optax.sgd" in run(*words, "--diff", "--form", "alias").stdout
 
 
 def test_a_switch_can_be_turned_off(project: Path, run: Run) -> None:
     configure(project, "unsafe = true")
     likely = "\n\ndef parameters(my_opt):\n    return my_opt.target\n"
     (project / "train.py").write_text(LEGACY + likely)
-    assert "+    return my_opt.params\n" in run("rewrite", "--diff", ".").stdout
-    assert (
-        "+    return my_opt.params\n"
-        not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
-    )
+    line = "+    return my_opt.params\n"
+    assert line in run("rewrite", "--diff", ".").stdout
+    assert line not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
 
 
 def test_patterns_are_relative_to_their_file(
@@ -105,11 +95,5 @@ def test_the_nearest_table_holds(project: Path, run: Run) -> None:
     assert run("rewrite", "--check", "inner").stdout.startswith("{")
     assert run("rewrite", "--check", "other/train.py").stdout.startswith("::notice")
     assert run("rewrite", "--check", "other", "inner").stdout.startswith("{")
-    assert run(
-        "rewrite",
-        "--check",
-        "-",
-        "--stdin-filename",
-        "other/x.py",
-        stdin=LEGACY.encode(),
-    ).stdout.startswith("::")
+    words = ("rewrite", "--check", "-", "--stdin-filename", "other/x.py")
+    assert run(*words, stdin=LEGACY.encode()).stdout.startswith("::")

@@ -178,16 +178,8 @@ def test_a_copy_of_flax_optim_is_within_it(
     project: Path, run: Run, tmp_path: Path, legacy_wheel: Path
 ) -> None:
     folder = project / "pkg"
-    write_files(
-        folder,
-        {
-            ".git/HEAD": "",
-            "__init__.py": "",
-            "losses.py": "",
-            "train.py": LEFT,
-            "main.py": STEP,
-        },
-    )
+    empty = dict.fromkeys((".git/HEAD", "__init__.py", "losses.py"), "")
+    write_files(folder, {**empty, "train.py": LEFT, "main.py": STEP})
     before = code(folder, "pkg/")
     before["main.py"] = before.pop("pkg/main.py")
     assert run("rewrite", "--vendor", "pkg").exit_code == 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jinja2
-
 from optim2optax.parity.judging.comparison import REPLAY_GATE, figures, place
 from optim2optax.parity.reports.result import Report
 from optim2optax.plots import plot
+from optim2optax.templates import rendered
 
 
 def render_html(report: Report) -> str:
@@ -16,13 +15,8 @@ def render_html(report: Report) -> str:
 
     These are its verdict, sources, error over steps, leaves, and script.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2").render(
+    return rendered(
+        Path(__file__).with_name("report.html.j2"),
         report=report,
         figures=figures,
         place=place,

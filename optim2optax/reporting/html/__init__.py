@@ -11,18 +11,17 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
 from markupsafe import Markup, escape
 
 from codemods.model import EmittedOptimizer, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.plots import plot
-from optim2optax.reporting.causes import ESCAPE, NOTE, entries, escapes
+from optim2optax.reporting.causes import ESCAPE, NOTE, entries, hinted
 from optim2optax.reporting.diff import changed_lines
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report, Sites
-from optim2optax.wording import counted
+from optim2optax.templates import rendered
 
 if TYPE_CHECKING:
     from optim2optax.parity.judging.comparison import Comparison
@@ -46,23 +45,17 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
       report: the results, of a run with `trace`, so that the ways of optimizers can be shown.
       proofs: the cases of parity, by the optimizers that were proven; none without `--verify`.
     """
-    found = [*entries(report, told_elsewhere="")]
+    found = [*entries(report)]
     hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
     for path, site in report.hints:
         if site.code != ESCAPE:
             hints[site.code, site.message, site.remedy or ""].append((path, site))
     lines = _linked_lines(report)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"prose": _prose, "counted": counted, "cleandoc": cleandoc}
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     digest = hashlib.sha256(style.encode()).digest()
-    return environment.get_template("page.html.j2").render(
+    return rendered(
+        TEMPLATES / "page.html.j2",
+        {"prose": _prose, "cleandoc": cleandoc},
         report=report,
         lines=lines,
         files={result.path: f"f{i}" for i, result in enumerate(report.results)},
@@ -71,7 +64,10 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
             (one for one in found if one.reason.code != NOTE),
             key=lambda one: -len(one.waiting) / len(one.sites),
         ),
-        warnings=[*escapes(report), *(one for one in found if one.reason.code == NOTE)],
+        warnings=[
+            *hinted(report, ESCAPE),
+            *(one for one in found if one.reason.code == NOTE),
+        ],
         hints=hints,
         groups=_groups(report),
         proofs=proofs,

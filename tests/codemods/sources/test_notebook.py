@@ -25,21 +25,15 @@ def lines(source: str) -> list[str]:
 
 
 def code(source: str, **more: Any) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "execution_count": 3,
-        "metadata": {},
-        "outputs": [],
-        "source": lines(source),
-        **more,
-    }
+    cell = {"cell_type": "code", "execution_count": 3, "metadata": {}, "outputs": []}
+    return {**cell, "source": lines(source), **more}
 
 
 def notebook(
     cells: Sequence[dict[str, Any]], indent: int | None = 1, **metadata: Any
 ) -> str:
     whole = {
-        "cells": list(cells),
+        "cells": [*cells],
         "metadata": metadata,
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -53,8 +47,11 @@ def written(*cells: str) -> str:
 
 
 def run(text: str) -> FileResult:
-    [result] = migrate([Source("train.ipynb", text.encode())])
-    return result
+    return migrated({"train.ipynb": text})[0]
+
+
+def migrated(files: dict[str, str]) -> list[FileResult]:
+    return migrate([Source(path, text.encode()) for path, text in files.items()])
 
 
 def sources(result: FileResult) -> list[str]:
@@ -111,26 +108,13 @@ def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
 )
 def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
     """Outputs, ids, metadata, indentation, the order of keys and unchanged lines stay as they are, to the letter."""
-    output = {
-        "output_type": "stream",
-        "text": ["from flax import optim\n", "λ = 1e-3"],
-        "name": "stdout",
-    }
-    cells = [
-        code(
-            "# η and λ\nimport jax",
-            id="b1",
-            outputs=[output],
-            metadata={"scrolled": True},
-        ),
-        {
-            "source": lines(LEGACY),
-            "outputs": [],
-            "id": "a0",
-            "metadata": {},
-            "cell_type": "code",
-            "execution_count": 9,
-        },
+    output = {"text": ["from flax import optim\n", "λ = 1e-3"], "name": "stdout"}
+    first = code(
+        "# η and λ\nimport jax", id="b1", outputs=[output], metadata={"a": True}
+    )
+    cells: list[dict[str, Any]] = [
+        first,
+        {"source": lines(LEGACY), "outputs": [], "id": "a0", "cell_type": "code"},
         {"cell_type": "markdown", "metadata": {}, "source": ["optim.Adam"]},
     ]
     new = [cells[0], {**cells[1], "source": lines(MODERN)}, cells[2]]
@@ -139,9 +123,7 @@ def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
             cell["source"] = "".join(cell["source"])
 
     def text(of: list[dict[str, Any]]) -> str:
-        found = notebook(
-            of, indent, kernelspec={"name": "python3", "language": "python"}
-        )
+        found = notebook(of, indent, kernelspec={"language": "python"})
         if form == "escaped":
             found = json.dumps(json.loads(found), indent=indent) + "\n"
         return {
@@ -175,9 +157,10 @@ def test_the_flow_goes_through_the_cells_in_order() -> None:
 
 
 def test_metadata_of_another_kind_say_nothing_of_the_language() -> None:
-    text = json.dumps(
-        {"cells": [code(LEGACY)], "metadata": None, "nbformat": 4, "nbformat_minor": 5}
+    text = written(LEGACY).replace(
+        '"metadata": {},\n "nbformat"', '"metadata": null,\n "nbformat"'
     )
+    assert "null" in text
     assert sources(run(text)) == [MODERN]
 
 
@@ -194,26 +177,15 @@ ADAGRAD = "d = {}optim.Adagrad(0.1)\no = d.create({{'w': w}})"
 def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
     again = "from flax import optim\nd = optim.Adam(0.1)"
     result = run(written(SETUP, "from flax import optim", again))
-    assert sources(result) == [
-        SETUP,
-        "import optax",
-        "import optax\nd = optax.adam(0.1)",
-    ]
+    used = "import optax\nd = optax.adam(0.1)"
+    assert sources(result) == [SETUP, "import optax", used]
 
 
 def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
-    result = run(
-        written(
-            "!pip install flax",
-            "%run imports.ipynb",
-            "%%time\nd = flax.optim.Adam(0.1)",
-        )
-    )
-    assert sources(result) == [
-        "!pip install flax",
-        "%run imports.ipynb",
-        "%%time\nimport optax\nd = optax.adam(0.1)",
-    ]
+    first = ("!pip install flax", "%run imports.ipynb")
+    result = run(written(*first, "%%time\nd = flax.optim.Adam(0.1)"))
+    after = "%%time\nimport optax\nd = optax.adam(0.1)"
+    assert sources(result) == [*first, after]
 
 
 def test_the_title_of_a_form_stays_on_top() -> None:
@@ -232,21 +204,11 @@ def test_names_from_a_file_that_is_run(line: str) -> None:
     name = "make.py" if "exec" in line else "make.ipynb"
     make = "from flax import optim\n\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)"
     other = make if name == "make.py" else written(make)
-    cells = [
-        code("import jax\n" + line.format(name)),
-        code("thing = make(p)\nthing.target"),
-    ]
-    first, second = migrate(
-        [
-            Source(name, other.encode()),
-            Source("explore.ipynb", notebook(cells).encode()),
-        ]
-    )
+    runs = "import jax\n" + line.format(name)
+    cells = written(runs, "thing = make(p)\nthing.target")
+    first, second = migrated({name: other, "explore.ipynb": cells})
     assert first.changed
-    assert sources(second) == [
-        "import jax\n" + line.format(name),
-        "thing = make(p)\nthing.params",
-    ]
+    assert sources(second) == [runs, "thing = make(p)\nthing.params"]
 
 
 HELPED = {
@@ -276,15 +238,13 @@ def test_the_cells_run_from_top_to_bottom(cells: list[str]) -> None:
 
 def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:
     """Nothing that a notebook of this kind imports is dropped, so nothing else tells the place."""
-    module = b"from flax import optim\n\ndef make():\n    return optim.Adam(1e-3)\n"
-    cells = [
-        code("import os\nassert os.environ"),
-        code("import flax\nimport train"),
-        code("o = train.make().create(p)"),
-    ]
-    _, result = migrate(
-        [Source("train.py", module), Source("explore.ipynb", notebook(cells).encode())]
+    module = "from flax import optim\n\ndef make():\n    return optim.Adam(1e-3)\n"
+    cells = written(
+        "import os\nassert os.environ",
+        "import flax\nimport train",
+        "o = train.make().create(p)",
     )
+    _, result = migrated({"train.py": module, "explore.ipynb": cells})
     first, second, third = sources(result)
     assert first == "import os\nassert os.environ"
     assert second == "import flax\nimport train\nfrom flax.training import train_state"
@@ -292,14 +252,10 @@ def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:
 
 
 def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
-    make = b"from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
-    cells = written(
-        "import train",
-        "%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3",
-    )
-    first, second = migrate(
-        [Source("train.py", make), Source("explore.ipynb", cells.encode())]
-    )
+    make = "from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
+    timed = "%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3"
+    cells = written("import train", timed)
+    first, second = migrated({"train.py": make, "explore.ipynb": cells})
     assert not first.changed
     assert not second.changed
     assert [(site.code, site.before) for site in second.sites] == [

@@ -15,7 +15,7 @@ from codemods.vendoring.copies import read_copies
 from codemods.vendoring.pointing import Pointing
 from optim2optax.legacy import legacy_flax
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.vendoring.optim import OPTIM_CONTENT
+from optim2optax.vendoring.content import OPTIM_CONTENT
 from tests.codemods.analysis import test_out_of_view
 from tests.codemods.programs import OPTAX_ALONE, program
 from tests.codemods.rules import test_interface

@@ -20,6 +20,7 @@ from optim2optax.checkpoints import CheckpointError, carrying, serializing
 from optim2optax.checkpoints.files import newest_at
 from optim2optax.cli import application
 from tests.optim2optax.checkpoints.test_loading import fresh, stored
+from tests.optim2optax.folders import write_files
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -86,11 +87,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "program_of_mine", raising=False)
     (tmp_path / "program_of_mine.py").write_text(PROGRAM)
-    stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: {"epoch": 7, "optimizer": optimizer},
-    )
+    of_run(tmp_path / "checkpoint_3")
     return tmp_path
+
+
+def of_run(path: Path, epoch: int = 7, name: str = "Adam") -> None:
+    """Store a legacy checkpoint of the program."""
+    stored(path, lambda optimizer: {"epoch": epoch, "optimizer": optimizer}, name)
 
 
 def tree_of(path: Path) -> Any:
@@ -145,10 +148,8 @@ def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     result = converted("checkpoint_3", new, "--format", format_)
 
-    assert (result.exit_code, f"{new} cannot be written: " in result.stderr) == (
-        2,
-        True,
-    ), result.output
+    assert result.exit_code == 2, result.output
+    assert f"{new} cannot be written: " in result.stderr
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
 
 
@@ -177,11 +178,9 @@ def test_today_s_flax_reads_it(folder: Path) -> None:
     state = serialization.from_bytes(like, (folder / "new_3").read_bytes())
     same = checkpoints.restore_checkpoint(str(folder), like, prefix="new_")
 
-    assert (
-        state["epoch"],
-        int(state["optimizer"].step),
-        int(same["optimizer"].opt_state[0].count),
-    ) == (7, 3, 3)
+    assert state["epoch"] == 7
+    assert int(state["optimizer"].step) == 3
+    assert int(same["optimizer"].opt_state[0].count) == 3
     np.testing.assert_array_equal(
         state["optimizer"].params["bias"], same["optimizer"].params["bias"]
     )
@@ -195,21 +194,13 @@ def test_an_injected_rate_is_as_the_program_makes_it(folder: Path) -> None:
 
 
 def test_the_newest_of_a_folder(folder: Path) -> None:
-    stored(
-        folder / "checkpoint_20",
-        lambda optimizer: {"epoch": 20, "optimizer": optimizer},
-    )
-    stored(
-        folder / "checkpoint_100",
-        lambda optimizer: {"epoch": 100, "optimizer": optimizer},
-    )
+    of_run(folder / "checkpoint_20", 20)
+    of_run(folder / "checkpoint_100", 100)
     (folder / "notes_999").write_text("mine")
     result = converted(str(folder), "new")
 
-    assert (result.exit_code, result.output) == (
-        0,
-        f"new is written, from {folder / 'checkpoint_100'}.\n",
-    )
+    assert result.exit_code == 0
+    assert result.output == f"new is written, from {folder / 'checkpoint_100'}.\n"
     assert tree_of(folder / "new")["epoch"] == 100
 
 
@@ -218,11 +209,7 @@ def test_the_newest_of_a_folder(folder: Path) -> None:
 )
 def test_a_function_that_computes(name: str, folder: Path) -> None:
     if name not in ("split", "from_numbers"):
-        stored(
-            folder / "checkpoint_3",
-            lambda optimizer: {"epoch": 7, "optimizer": optimizer},
-            "Momentum",
-        )
+        of_run(folder / "checkpoint_3", name="Momentum")
     result = converted("checkpoint_3", "new", state=f"program_of_mine:create_{name}")
 
     assert result.exit_code == 0, result.output
@@ -242,55 +229,34 @@ def test_an_existing_checkpoint_by_force(folder: Path) -> None:
     assert tree_of(folder / "new")["epoch"] == 7
 
 
-def mine(folder: Path) -> None:
-    (folder / "new").write_text("mine")
+def folder_with(*names: str) -> Callable[[Path], None]:
+    def make(new: Path) -> None:
+        write_files(new, dict.fromkeys(names, "{}"))
+
+    return make
 
 
-def a_folder(folder: Path) -> None:
-    (folder / "new").mkdir()
-    (folder / "new" / "mine").write_text("mine")
+THERE: dict[str, Callable[[Path], object]] = {
+    "a file": lambda new: new.write_text("mine"),
+    "a folder": folder_with("mine"),
+    "a folder with a checkpoint": folder_with("_METADATA", "manifest.ocdbt", "mine"),
+    "the old one": lambda new: new.symlink_to("checkpoint_3"),
+    "nothing behind a link": lambda new: new.symlink_to("far"),
+    "a pipe": os.mkfifo,
+}
 
 
-def a_folder_with_a_checkpoint(folder: Path) -> None:
-    (folder / "new").mkdir()
-    for name in ("_METADATA", "manifest.ocdbt", "mine"):
-        (folder / "new" / name).write_text("{}")
-
-
-def the_old_one(folder: Path) -> None:
-    (folder / "new").symlink_to("checkpoint_3")
-
-
-def nothing_behind_a_link(folder: Path) -> None:
-    (folder / "new").symlink_to("far")
-
-
-def a_pipe(folder: Path) -> None:
-    os.mkfifo(folder / "new")
-
-
-@pytest.mark.parametrize(
-    "there",
-    [
-        mine,
-        a_folder,
-        a_folder_with_a_checkpoint,
-        the_old_one,
-        nothing_behind_a_link,
-        a_pipe,
-    ],
-)
+@pytest.mark.parametrize("there", THERE.values(), ids=THERE)
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])
 def test_what_force_does_not_replace(
-    there: Callable[[Path], None], format_: str, folder: Path
+    there: Callable[[Path], object], format_: str, folder: Path
 ) -> None:
-    there(folder)
+    there(folder / "new")
     before = {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
     result = converted("checkpoint_3", "new", "--force", "--format", format_)
 
-    assert (result.exit_code, "error: new " in result.output) == (1, True), (
-        result.output
-    )
+    assert result.exit_code == 1, result.output
+    assert "error: new " in result.output
     assert {path: path.lstat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
@@ -299,16 +265,11 @@ NEWEST = {
     "a negative one": (("checkpoint_-20", "checkpoint_-3"), "checkpoint_-3"),
     "ten behind nine": (("checkpoint_9", "checkpoint_10"), "checkpoint_10"),
     "what is left over": (
-        (
-            "checkpoint_9",
-            "checkpoint_tmp",
-            "checkpoint_9_gda",
-            "checkpoint_20.orbax-checkpoint-tmp-16",
-        ),
+        ("checkpoint_9", "checkpoint_tmp", "checkpoint_9_gda", "checkpoint_20.orbax-checkpoint-tmp-16"),
         "checkpoint_9",
     ),
     "a word": (("checkpoint_9", "checkpoint_best"), "checkpoint_best"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("names", "newest"), NEWEST.values(), ids=NEWEST)
@@ -390,9 +351,8 @@ def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> Non
     (folder / "before.py").write_text(BEFORE.format(definition=definition))
     result = converted("checkpoint_3", "new", "--before", "before.py:create_state")
 
-    assert (result.exit_code, why in result.output) == (1 if why else 0, True), (
-        result.output
-    )
+    assert result.exit_code == (1 if why else 0), result.output
+    assert why in result.output
     assert (folder / "new").exists() == (not why)
 
 
@@ -400,11 +360,7 @@ def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> Non
 def test_a_step_of_a_trace_tells_its_sign(
     wrong: set[Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored(
-        folder / "checkpoint_3",
-        lambda optimizer: {"epoch": 7, "optimizer": optimizer},
-        "Momentum",
-    )
+    of_run(folder / "checkpoint_3", name="Momentum")
     (folder / "before.py").write_text(BEFORE.format(definition="Momentum(0.1)"))
     monkeypatch.setattr(carrying, "descending", lambda *_: wrong)
     arguments = ("checkpoint_3", "new", "--before", "before.py:create_state")

@@ -129,11 +129,9 @@ def test_groups_with_different_steps(tmp_path: Path) -> None:
 def test_what_is_in_a_list_of_states(name: str) -> None:
     [found] = contents(read(FILES / name)).found
 
-    assert (found.kind, found.names, found.step) == (
-        "legacy optimizer",
-        ("MultiOptimizer",),
-        STEPS,
-    )
+    assert found.kind == "legacy optimizer"
+    assert found.names == ("MultiOptimizer",)
+    assert found.step == STEPS
 
 
 def test_a_type_of_jax_s_own_in_a_file_of_0_2(tmp_path: Path) -> None:

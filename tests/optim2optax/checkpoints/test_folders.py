@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from flax import serialization
 from flax.training import checkpoints
 
 from optim2optax.cli import application
-from tests.optim2optax.checkpoints.test_converting import converted, folder
+from tests.optim2optax.checkpoints.test_converting import converted, folder, of_run
 from tests.optim2optax.checkpoints.test_loading import fresh, stored
 
 __all__ = ["folder"]
@@ -25,11 +24,7 @@ def runs(folder: Path) -> Path:
     """A folder with a history, and with what is left of a checkpoint that was being written."""
     (folder / "runs").mkdir()
     for step in (9, 10):
-        tree = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
-        tree["epoch"] = step
-        (folder / "runs" / f"checkpoint_{step}").write_bytes(
-            serialization.msgpack_serialize(tree)
-        )
+        of_run(folder / "runs" / f"checkpoint_{step}", step)
     (folder / "runs" / "checkpoint_tmp").write_bytes(b"")
     (folder / "runs" / "notes.txt").write_text("mine")
     return folder / "runs"
@@ -38,16 +33,13 @@ def runs(folder: Path) -> Path:
 def test_a_whole_folder(runs: Path) -> None:
     result = converted("--all", "runs", "out/optax")
 
-    assert (result.exit_code, result.output.count(" is written, from ")) == (0, 2), (
-        result.output
-    )
-    assert {path.name for path in Path("out/optax").iterdir()} == {
-        "checkpoint_9",
-        "checkpoint_10",
-    }
-    state: Any = checkpoints.restore_checkpoint(
-        str(Path("out/optax").absolute()), {"epoch": 0, "optimizer": fresh()}
-    )
+    assert result.exit_code == 0, result.output
+    assert result.output.count(" is written, from ") == 2
+    names = {path.name for path in Path("out/optax").iterdir()}
+    assert names == {"checkpoint_9", "checkpoint_10"}
+    like: Any = {"epoch": 0, "optimizer": fresh()}
+    folder = str(Path("out/optax").absolute())
+    state = checkpoints.restore_checkpoint(folder, like)
     assert state["epoch"] == 10
 
 
@@ -65,37 +57,30 @@ def test_a_whole_folder_to_where_it_cannot_go(new: str, runs: Path) -> None:
     before = {path.name for path in runs.iterdir()}
     result = converted("--all", "runs", new)
 
-    assert (
-        result.exit_code,
-        f"{new} is no other folder to write to" in result.stderr,
-    ) == (1, True)
+    assert result.exit_code == 1
+    assert f"{new} is no other folder to write to" in result.stderr
     assert {path.name for path in runs.iterdir()} == before
 
 
 def test_all_of_a_file(runs: Path) -> None:
-    assert (
-        "checkpoint_3 is no folder with checkpoints"
-        in converted("--all", "checkpoint_3", "out").stderr
-    )
+    told = converted("--all", "checkpoint_3", "out").stderr
+    assert "checkpoint_3 is no folder with checkpoints" in told
 
 
 @pytest.mark.usefixtures("runs")
 def test_a_dry_run_writes_nothing(folder: Path) -> None:
-    before = {path for path in folder.rglob("*") if "__pycache__" not in str(path)}
+    def there() -> set[Path]:
+        return {path for path in folder.rglob("*") if "__pycache__" not in str(path)}
+
+    before = there()
     one = converted("--dry-run", "checkpoint_3", "new")
     several = converted("--dry-run", "--all", "runs", "out")
 
-    assert (one.exit_code, one.output) == (
-        0,
-        "new would be written, from checkpoint_3.\n",
-    )
-    assert (several.exit_code, several.output.count(" would be written, from ")) == (
-        0,
-        2,
-    )
-    assert {
-        path for path in folder.rglob("*") if "__pycache__" not in str(path)
-    } == before
+    assert one.exit_code == 0
+    assert one.output == "new would be written, from checkpoint_3.\n"
+    assert several.exit_code == 0
+    assert several.output.count(" would be written, from ") == 2
+    assert there() == before
 
 
 def compared(*arguments: str) -> Result:
@@ -110,11 +95,8 @@ def test_what_differs(folder: Path) -> None:
             "kernel": optimizer.target["kernel"] + np.float32(0.5),
             "bias": np.ones(3, np.float32),
         }
-        return {
-            "epoch": 8,
-            "optimizer": optimizer.replace(target=target),
-            "more\x1b": 1,
-        }
+        changed = optimizer.replace(target=target)
+        return {"epoch": 8, "optimizer": changed, "more\x1b": 1}
 
     stored(folder / "other", other)
     result = compared("checkpoint_3", "other")
@@ -126,13 +108,10 @@ def test_what_differs(folder: Path) -> None:
         "optimizer/target/kernel differs by 0.5 at most",
         "more\\x1b is only in the second",
     ]
-    [*_, kernel, _] = json.loads(
-        compared("--output-format", "json", "checkpoint_3", "other").stdout
-    )["differences"]
-    assert (kernel["path"], round(kernel["largest"], 4)) == (
-        "optimizer/target/kernel",
-        0.5,
-    )
+    told = compared("--output-format=json", "checkpoint_3", "other").stdout
+    [*_, kernel, _] = json.loads(told)["differences"]
+    assert kernel["path"] == "optimizer/target/kernel"
+    assert round(kernel["largest"], 4) == 0.5
 
 
 @pytest.mark.usefixtures("folder")

@@ -107,12 +107,8 @@ def replicated_beside(keys: Any) -> Callable[[Any], Any]:
 
 
 def like_replicated() -> Any:
-    return {
-        "optimizer": fresh(),
-        "epoch": 0,
-        "keys": np.zeros(2, np.uint32),
-        "devices": 0,
-    }
+    keys = np.zeros(2, np.uint32)
+    return {"optimizer": fresh(), "epoch": 0, "keys": keys, "devices": 0}
 
 
 def like_pair_with_another_shape() -> Any:
@@ -232,15 +228,11 @@ def test_a_bigger_state(tmp_path: Path) -> None:
 
 
 def test_a_dataclass_that_has_become_a_train_state_itself(tmp_path: Path) -> None:
-    state = loaded(
-        lambda optimizer: {
-            "step": 3,
-            "optimizer": optimizer,
-            "batch_stats": {"mean": np.full(2, 5.0)},
-        },
-        own_state(mean=np.zeros(2)),
-        tmp_path,
-    )
+    def around(optimizer: Any) -> Any:
+        stats = {"mean": np.full(2, 5.0)}
+        return {"step": 3, "optimizer": optimizer, "batch_stats": stats}
+
+    state = loaded(around, own_state(mean=np.zeros(2)), tmp_path)
 
     assert int(state.step) == 3
     assert state.batch_stats["mean"].tolist() == [5.0, 5.0]
@@ -300,11 +292,10 @@ def test_parameters_and_a_state_of_optax(tmp_path: Path) -> None:
     path = stored(tmp_path / "checkpoint_3", alone)
     params, opt_state = parts()
     whole = load_legacy_checkpoint(path, fresh())
-    pair, counted, named = (
-        load_legacy_checkpoint(path, (params, opt_state)),
-        load_legacy_checkpoint(path, (params, opt_state, 0)),
-        load_legacy_checkpoint(path, {"params": params, "opt_state": opt_state}),
-    )
+    pair = load_legacy_checkpoint(path, (params, opt_state))
+    counted = load_legacy_checkpoint(path, (params, opt_state, 0))
+    like = {"params": params, "opt_state": opt_state}
+    named = load_legacy_checkpoint(path, like)
 
     assert int(counted[2]) == 3
     for found in (pair, counted[:2], (named["params"], named["opt_state"])):
@@ -321,10 +312,8 @@ def test_parts_in_a_bigger_state(tmp_path: Path) -> None:
 
 def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
     path = stored(tmp_path / "checkpoint_3", alone, "LARS")
-    with pytest.raises(
-        CheckpointError,
-        match="`opt_state/3/trace/bias` of the new state may follow the way up or down",
-    ):
+    why = "`opt_state/3/trace/bias` of the new state may follow the way up or down"
+    with pytest.raises(CheckpointError, match=why):
         load_legacy_checkpoint(path, parts(optax.lars(0.1)))
 
     for rate in (0.1, 0.0):  # with the transformation it can, whatever the rate is
@@ -336,6 +325,6 @@ def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
         )
         assert np.all(opt_state[3].trace["bias"] * GRADS["bias"] < 0)
 
-    assert load_legacy_checkpoint(path, parts(optax.sgd(0.1, momentum=0.9)))[1][
-        0
-    ].trace["bias"].shape == (2,)
+    like = parts(optax.sgd(0.1, momentum=0.9))
+    _, [trace, _] = load_legacy_checkpoint(path, like)
+    assert trace.trace["bias"].shape == (2,)

@@ -160,11 +160,9 @@ def test_orbax_reads_what_is_converted(name: str, legacy: Path) -> None:
         (legacy.parent / "checkpoint_3").read_bytes()
     )["optimizer"]
 
-    assert (
-        int(state["epoch"]),
-        int(state["optimizer"].step),
-        int(state["optimizer"].opt_state[0].count),
-    ) == (7, 3, 3)
+    assert int(state["epoch"]) == 7
+    assert int(state["optimizer"].step) == 3
+    assert int(state["optimizer"].opt_state[0].count) == 3
     np.testing.assert_array_equal(
         state["optimizer"].params["kernel"], wanted["target"]["kernel"]
     )

@@ -204,10 +204,8 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
         verb, expected = (
             ("read", 1) if refused[path][1].startswith("closed") else ("written", 2)
         )
-        assert (code, output) == (
-            expected,
-            f"error: {path} cannot be {verb}: Permission denied.\n",
-        )
+        assert code == expected
+        assert output == f"error: {path} cannot be {verb}: Permission denied.\n"
     after = {
         path: path.read_bytes()
         for path in folder.rglob("*")

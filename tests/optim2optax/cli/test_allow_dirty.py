@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import write_files
 from tests.optim2optax.repositories import commit_all, git
 
 LEGACY = """\
@@ -22,13 +23,14 @@ OTHER = "def loss(x):\n    return x\n"
 @pytest.fixture
 def repository(project: Path) -> Path:
     """A project of which all is committed."""
-    (project / "models").mkdir()
-    (project / "train.py").write_text(LEGACY)
-    (project / "models/actor.py").write_text(LEGACY)
-    (project / "losses.py").write_text(OTHER)
-    (project / ".gitignore").write_text("local.py\n")
-    (project / "requirements.txt").write_text("flax==0.3.4\njax\n")
-    commit_all(project)
+    files = {
+        "train.py": LEGACY,
+        "models/actor.py": LEGACY,
+        "losses.py": OTHER,
+        ".gitignore": "local.py\n",
+        "requirements.txt": "flax==0.3.4\njax\n",
+    }
+    commit_all(write_files(project, files))
     return project
 
 

@@ -58,8 +58,7 @@ def test_verbose(mixed: Path, run: Run) -> None:
     (mixed / ".git").mkdir()
     (mixed / ".gitignore").write_text("generated/\n")
     result = run("rewrite", "--check", "--verbose", "--exclude", "old", ".")
-    *lines, times = result.stderr.splitlines()
-    assert lines == [
+    assert result.stderr.splitlines() == [
         "build: left out: folders of this name hold no code of the project itself",
         "generated: left out by .gitignore",
         "old: left out by --exclude or `exclude`",
@@ -68,11 +67,6 @@ def test_verbose(mixed: Path, run: Run) -> None:
         "modern.py: not analysed: no optimizer gets there",
         "train.py: analysed, 5 sites",
     ]
-    assert re.fullmatch(
-        r"Finding \S+ s, Reading \S+ s, Analysing \S+ s, Rewriting \S+ s; \S+ s in all",
-        times,
-    )
-    assert "Writing 0." in run("rewrite", "--verbose", "train.py").stderr
 
 
 @pytest.mark.parametrize(

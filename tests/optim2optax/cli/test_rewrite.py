@@ -38,17 +38,15 @@ def test_a_preview_writes_nothing(
     project: Path, run: Run, arguments: tuple[str, ...], output_format: str
 ) -> None:
     write(project, train=LEGACY, other=UNRESOLVABLE)
-    before = {
-        path.name: (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in project.iterdir()
-    }
-    assert (
-        run("rewrite", *arguments, "--output-format", output_format, ".").exit_code == 1
-    )
-    assert {
-        path.name: (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in project.iterdir()
-    } == before
+
+    def state() -> dict[Path, tuple[bytes, int]]:
+        files = project.iterdir()
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+    before = state()
+    words = ("rewrite", *arguments, "--output-format", output_format, ".")
+    assert run(*words).exit_code == 1
+    assert state() == before
 
 
 def test_rewrites_in_place(project: Path, run: Run) -> None:
@@ -57,10 +55,8 @@ def test_rewrites_in_place(project: Path, run: Run) -> None:
     result = run("rewrite", ".")
     assert result.exit_code == 0
     assert result.stderr == ""
-    assert (
-        result.stdout
-        == "train.py: 5 sites rewritten\n5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
-    )
+    totals = "5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
+    assert result.stdout == f"train.py: 5 sites rewritten\n{totals}"
     text = (project / "train.py").read_text()
     assert "optax.sgd(learning_rate=0.1, momentum=0.9)" in text
     assert "return optimizer, optimizer.params" in text
@@ -129,21 +125,15 @@ def test_a_bad_file_does_not_stop_the_others(
 ) -> None:
     write(project, train=LEGACY, broken=UNPARSABLE)
     (project / "nul.py").write_bytes(b"from flax import optim\n\x00\n")
-    (project / "coding.py").write_bytes(
-        b"# coding: no-such-codec\nfrom flax import optim\n"
-    )
-    bad = {
-        path: path.read_bytes()
-        for name in ("broken", "nul", "coding")
-        for path in [project / f"{name}.py"]
-    }
-    result = run(
-        "rewrite", "train.py", "broken.py", "nul.py", "coding.py", unreadable.name
-    )
+    coding = b"# coding: no-such-codec\nfrom flax import optim\n"
+    (project / "coding.py").write_bytes(coding)
+    names = ("broken.py", "nul.py", "coding.py")
+    bad = {project / name: (project / name).read_bytes() for name in names}
+    result = run("rewrite", "train.py", *names, unreadable.name)
     assert result.exit_code == 1
     assert "optax" in (project / "train.py").read_text()
     assert {path: path.read_bytes() for path in bad} == bad
-    for name in ("broken.py", "nul.py", "coding.py"):
+    for name in names:
         assert f"{name}: error: " in result.stdout
     assert ": error: cannot be read: " in result.stdout
     assert "4 files could not be read, parsed or written: see above" in result.stdout
@@ -216,12 +206,8 @@ def test_a_file_that_changes_underneath_the_run(project: Path) -> None:
 def test_select_and_ignore(project: Path, run: Run) -> None:
     write(project, train="import jax\n" + LEGACY)
     assert "optax" not in run("rewrite", "--diff", "--ignore", "fo1,FO202", ".").stdout
-    assert (
-        "optax"
-        in run(
-            "rewrite", "--diff", "--select", "FO1,FO2", "--select", "FO9", "."
-        ).stdout
-    )
+    selected = ("--select", "FO1,FO2", "--select", "FO9")
+    assert "optax" in run("rewrite", "--diff", *selected, ".").stdout
 
 
 def test_forms(project: Path, run: Run) -> None:
@@ -241,15 +227,9 @@ def test_the_current_folder_changes_nothing(
     step = "from pkg.build import create_optimizer\n\nprint(create_optimizer({'w': 1.0}).target)\n"
     (project / "src/pkg/step.py").write_text(step)
     monkeypatch.chdir(project / current)
-    assert (
-        run(
-            "rewrite", project / "src/pkg/step.py", project / "src/pkg/build.py"
-        ).exit_code
-        == 0
-    )
-    assert (project / "src/pkg/step.py").read_text() == step.replace(
-        ".target", ".params"
-    )
+    files = [project / "src/pkg/step.py", project / "src/pkg/build.py"]
+    assert run("rewrite", *files).exit_code == 0
+    assert files[0].read_text() == step.replace(".target", ".params")
 
 
 def test_reasons_name_other_files_as_people_see_them(

@@ -38,13 +38,8 @@ def test_passes_through(content: bytes) -> None:
 
 
 def test_rewrites(run: Run) -> None:
-    result = run(
-        "rewrite",
-        "--stdin-filename",
-        "src/train.py",
-        "-",
-        stdin=LEGACY.replace("\n", "\r\n").encode(),
-    )
+    stdin = LEGACY.replace("\n", "\r\n").encode()
+    result = run("rewrite", "--stdin-filename", "src/train.py", "-", stdin=stdin)
     assert result.exit_code == 0
     assert b"optax.sgd(" in result.stdout_bytes
     assert b"Momentum" not in result.stdout_bytes
@@ -63,14 +58,8 @@ def test_exit_codes_and_report(run: Run) -> None:
 
 
 def test_diff(run: Run) -> None:
-    result = run(
-        "rewrite",
-        "--diff",
-        "--stdin-filename",
-        "src/train.py",
-        "-",
-        stdin=LEGACY.encode(),
-    )
+    words = ("rewrite", "--diff", "--stdin-filename", "src/train.py", "-")
+    result = run(*words, stdin=LEGACY.encode())
     assert result.exit_code == 1
     assert result.stdout.startswith("--- a/src/train.py\n+++ b/src/train.py\n")
     assert "would be rewritten" in result.stderr
@@ -80,9 +69,8 @@ def test_check(run: Run) -> None:
     result = run("rewrite", "--check", "-", stdin=LEGACY.encode())
     assert result.exit_code == 1
     assert result.stdout.startswith("<stdin>: 5 sites would be rewritten\n")
-    result = run(
-        "rewrite", "--check", "--output-format", "json", "-", stdin=LEGACY.encode()
-    )
+    words = ("rewrite", "--check", "--output-format", "json", "-")
+    result = run(*words, stdin=LEGACY.encode())
     assert result.stdout.startswith('{\n  "version": 1,')
 
 
@@ -93,12 +81,6 @@ def test_the_report_goes_aside_in_every_format(run: Run) -> None:
 
 
 def test_an_excluded_name_passes_through(project: Path, run: Run) -> None:
-    arguments = (
-        "rewrite",
-        "--stdin-filename",
-        str(project / "vendor/train.py"),
-        "--exclude",
-        "vendor/",
-        "-",
-    )
+    named = ("--stdin-filename", project / "vendor/train.py")
+    arguments = ("rewrite", *named, "--exclude", "vendor/", "-")
     assert run(*arguments, stdin=LEGACY.encode()).stdout == LEGACY

@@ -29,22 +29,17 @@ def write(project: Path, **files: str) -> None:
         path.write_text(content)
 
 
+NOTHING_TO_SAY = {
+    "no optax": ("import jax\n", OLD),
+    "no Flax": (MODERN, "numpy<1.20\n"),
+    "new versions": (MODERN, NEW),
+    "new versions already": (LEGACY, NEW),
+    "nothing too old": (MODERN, "flax\njax[cuda111]\n"),
+}
+
+
 @pytest.mark.parametrize(
-    ("code", "declared"),
-    [
-        ("import jax\n", OLD),
-        (MODERN, "numpy<1.20\n"),
-        (MODERN, NEW),
-        (LEGACY, NEW),
-        (MODERN, "flax\njax[cuda111]\n"),
-    ],
-    ids=[
-        "no optax",
-        "no Flax",
-        "new versions",
-        "new versions already",
-        "nothing too old",
-    ],
+    ("code", "declared"), NOTHING_TO_SAY.values(), ids=NOTHING_TO_SAY
 )
 def test_nothing_to_say(project: Path, run: Run, code: str, declared: str) -> None:
     write(project, train_py=code, requirements_txt=declared)
@@ -64,11 +59,9 @@ def test_it_is_told(project: Path, run: Run) -> None:
     assert run("rewrite", "--check", "src").stdout.splitlines()[-1] == told
     again = json.loads(run("rewrite", "--output-format", "json", "src").stdout)
     [file] = again["files"]
-    assert (file["path"], file["changed"], file["sites"]) == (
-        "requirements.txt",
-        False,
-        [],
-    )
+    assert file["path"] == "requirements.txt"
+    assert file["changed"] is False
+    assert file["sites"] == []
     assert [hint["code"] for hint in file["hints"]] == ["FO851", "FO852", "FO852"]
 
 
@@ -130,27 +123,16 @@ def test_what_is_left(project: Path, run: Run) -> None:
 
 def test_only_where_code_has_moved(project: Path, run: Run) -> None:
     """Of two projects in one folder, and of what is beside code without optimizers, nothing is touched."""
-    write(
-        project,
-        a__train_py=LEGACY,
-        a__requirements_txt=OLD,
-        b__train_py="import jax\n",
-        b__requirements_txt=OLD,
-    )
-    write(
-        project,
-        a__docker__requirements_txt="flax<0.4\n",
-        docs__conf_py="",
-        docs__requirements_txt=OLD,
-    )
+    write(project, a__train_py=LEGACY, b__train_py="import jax\n", docs__conf_py="")
+    for name in ("a", "b", "docs"):
+        write(project, **{f"{name}__requirements_txt": OLD})
+    write(project, a__docker__requirements_txt="flax<0.4\n")
     run("rewrite", "--modernize", ".")
-    changed = [
-        path for path in sorted(project.rglob("*.txt")) if "optax" in path.read_text()
-    ]
-    assert [str(path.relative_to(project)) for path in changed] == [
+    changed = [path for path in project.rglob("*.txt") if "optax" in path.read_text()]
+    assert {str(path.relative_to(project)) for path in changed} == {
         "a/docker/requirements.txt",
         "a/requirements.txt",
-    ]
+    }
 
 
 def test_optax_is_not_added_where_nothing_uses_it(project: Path, run: Run) -> None:
@@ -183,61 +165,35 @@ def declared_for(project: Path, run: Run, code: str, **files: str) -> list[str]:
     return before
 
 
+DECLARED = {
+    "no version": (OLDER, "jax\n", "jax\n"),
+    "a lower bound": (OLDER, "jax>=0.3\n", "jax>=0.3\n"),
+    "an upper bound": (OLDER, "jax<0.9\n", "jax<0.9\n"),
+    "a higher bound": (NEWER, "jax>=0.9\n", "jax>=0.9\n"),
+    "a pin that is late enough": (NEWER, "jax==0.8.0\n", "jax==0.8.0\n"),
+    "pins": (NEWER, "jax<0.3\njaxlib==0.1.67\n", "jax>=0.8.0\njaxlib>=0.8.0\n"),
+    "a bound": (NEWER, "jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.0  # new\njaxlib\n"),
+    "a range": (NEWER, "jax>=0.4.27,<0.10\n", "jax>=0.8.0,<0.10\n"),
+    "no bound": (NEWER, "jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.0,!= 0.9.0\n"),
+    "none": (NEWER, "jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n"),
+}  # fmt: skip
+"""What is declared before, and with what replaces removed names."""
+
+
 @pytest.mark.parametrize(
-    ("code", "declared"),
-    [
-        (OLDER, "jax\n"),
-        (OLDER, "jax>=0.3\n"),
-        (OLDER, "jax<0.9\n"),
-        (NEWER, "jax>=0.9\n"),
-        (NEWER, "jax==0.8.0\n"),
-    ],
-    ids=[
-        "no version",
-        "a lower bound",
-        "an upper bound",
-        "a higher bound",
-        "a pin that is late enough",
-    ],
+    ("code", "declared", "expected"), DECLARED.values(), ids=DECLARED
 )
 def test_what_replaces_removed_names_is_there(
-    project: Path, run: Run, code: str, declared: str
+    project: Path, run: Run, code: str, declared: str, expected: str
 ) -> None:
-    assert declared_for(project, run, code, requirements_txt=declared) == [declared]
-
-
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        ("jax<0.3\njaxlib==0.1.67\n", "jax>=0.8.0\njaxlib>=0.8.0\n"),
-        ("jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.0  # new\njaxlib\n"),
-        ("jax>=0.4.27,<0.10\n", "jax>=0.8.0,<0.10\n"),
-        ("jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.0,!= 0.9.0\n"),
-        ("jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n"),
-    ],
-    ids=["pins", "a lower bound", "a range", "no lower bound", "no version"],
-)  # fmt: skip
-def test_what_replaces_removed_names_needs_a_later_version(
-    project: Path, run: Run, declared: str, expected: str
-) -> None:
-    assert declared_for(project, run, NEWER, requirements_txt=declared) == [expected]
+    assert declared_for(project, run, code, requirements_txt=declared) == [expected]
 
 
 def test_it_is_told_which_name_needs_a_later_version(project: Path, run: Run) -> None:
     write(project, train_py=NEWER, requirements_txt="jax\n")
-    found = json.loads(
-        run("rewrite", "--modernize", "--output-format", "json", ".").stdout
-    )
-    [site] = [
-        site
-        for file in found["files"]
-        for site in file["sites"]
-        if site["code"] == "FO852"
-    ]
-    assert (
-        site["message"]
-        == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
-    )
+    told = run("rewrite", "--modernize", "--output-format", "github", "--check", ".")
+    what = "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
+    assert f"title=FO852::would be rewritten: {what}" in told.stdout
 
 
 def test_a_name_that_is_left_needs_nothing(project: Path, run: Run) -> None:
@@ -266,7 +222,8 @@ def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(
     )
     said = run("rewrite", "--modernize", ".").stdout
     assert "Dockerfile:1:6: FO955 The new code needs Python 3.11 or later." in said
-    assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.0 or later." in said
+    what = "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
+    assert f"uv.lock:3:12: FO950 {what}" in said
 
 
 def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:

@@ -23,66 +23,39 @@ def test_after_a_run() -> None:
 
 def test_a_preview_also_shows_what_would_be_rewritten() -> None:
     lines = render(report(preview=True), "github").splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "::error",
-        "::warning",
-        "::notice",
-        "::notice",
-        "::notice",
-    ]
-    assert (
-        lines[2]
-        == f"::notice {FILE},line=3,col=5,endColumn=9,title=FO202::would be rewritten: a message"
-    )
+    kinds = ["::error", "::warning", "::notice", "::notice", "::notice"]
+    assert [line.split()[0] for line in lines] == kinds
+    place = f"{FILE},line=3,col=5,endColumn=9,title=FO202"
+    assert lines[2] == f"::notice {place}::would be rewritten: a message"
 
 
 def shown(sites: Sequence[Site]) -> list[str]:
-    return render(
-        Report([FileResult("a.py", b"", b"", tuple(sites))]), "github"
-    ).splitlines()
+    result = FileResult("a.py", b"", b"", tuple(sites))
+    return render(Report([result]), "github").splitlines()
 
 
 def test_no_more_than_github_shows_and_the_last_counts_the_others() -> None:
     lines = shown([site("FO903", "unresolved", line) for line in range(1, 31)])
     assert len(lines) == MOST
-    assert [f"line={number}," in line for number, line in enumerate(lines, 1)] == [
-        True
-    ] * (MOST - 1) + [False]
+    assert all(f"line={number}," in line for number, line in enumerate(lines[:-1], 1))
     assert lines[-1].startswith("::warning title=optim2optax::21 more like these: ")
-    assert (
-        len(shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)]))
-        == MOST
-    )
-    assert (
-        "more"
-        not in shown(
-            [site("FO903", "unresolved", line) for line in range(1, MOST + 1)]
-        )[-1]
-    )
+    lines = shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])
+    assert len(lines) == MOST
+    assert "more" not in lines[-1]
 
 
 def test_reasons_come_before_what_follows_from_them() -> None:
-    lines = shown(
-        [
-            site(code, "unresolved", line)
-            for line, code in enumerate(("FO911", "FO901", "FO906"), 1)
-        ]
-    )
-    assert [line.partition("title=")[2][:5] for line in lines] == [
-        "FO906",
-        "FO911",
-        "FO901",
-    ]
+    codes = enumerate(("FO911", "FO901", "FO906"), 1)
+    lines = shown([site(code, "unresolved", line) for line, code in codes])
+    titles = [line.partition("title=")[2][:5] for line in lines]
+    assert titles == ["FO906", "FO911", "FO901"]
 
 
 def test_several_lines_have_no_columns() -> None:
-    [line] = shown(
-        [replace(site("FO903", "unresolved", 6, remedy="Name it."), end_line=8)]
-    )
-    assert (
-        line
-        == "::warning file=a.py,line=6,endLine=8,title=FO903::a message%0Afix: Name it."
-    )
+    found = site("FO903", "unresolved", 6, remedy="Name it.")
+    [line] = shown([replace(found, end_line=8)])
+    place = "file=a.py,line=6,endLine=8,title=FO903"
+    assert line == f"::warning {place}::a message%0Afix: Name it."
 
 
 def test_two_sites_at_one_place_are_one_annotation() -> None:

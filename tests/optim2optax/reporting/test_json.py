@@ -11,13 +11,8 @@ import pytest
 from codemods.vocabulary import words
 from optim2optax.reporting import render
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.programs import (
-    LEGACY,
-    MODERN,
-    SUPPRESSED,
-    UNPARSABLE,
-    UNRESOLVABLE,
-)
+from tests.optim2optax.folders import write_files
+from tests.optim2optax.programs import LEGACY, MIXED, MODERN
 from tests.optim2optax.reporting.reports import report
 
 SITE = {
@@ -30,15 +25,7 @@ SITE = {
 
 @pytest.fixture
 def described(project: Path, run: Run) -> dict[str, Any]:
-    programs = {
-        "a": LEGACY,
-        "b": UNRESOLVABLE,
-        "c": SUPPRESSED,
-        "d": UNPARSABLE,
-        "e": MODERN,
-    }
-    for name, program in programs.items():
-        (project / f"{name}.py").write_text(program)
+    write_files(project, MIXED)
     result = run("rewrite", "--output-format", "json", ".")
     assert result.exit_code == 1
     assert result.stderr == ""
@@ -49,16 +36,10 @@ def described(project: Path, run: Run) -> dict[str, Any]:
 def test_schema(described: dict[str, Any]) -> None:
     assert list(described) == ["version", "summary", "files"]
     assert described["version"] == 1
-    assert [file["path"] for file in described["files"]] == [
-        "a.py",
-        "b.py",
-        "c.py",
-        "d.py",
-    ]
+    fields = {*words("path kind changed error sites unused_suppressions hints")}
+    assert [file["path"] for file in described["files"]] == [*MIXED][:4]
     for file in described["files"]:
-        assert set(file) == {
-            *words("path kind changed error sites unused_suppressions hints")
-        }
+        assert set(file) == fields
         for found in file["sites"]:
             assert set(found) == SITE
             assert found["status"] in {"rewritten", "suppressed", "unresolved"}
@@ -79,10 +60,6 @@ def test_totals_add_up(described: dict[str, Any]) -> None:
         "unresolved": statuses.count("unresolved"),
         "errors": 1,
     }
-    assert (
-        summary["sites"]
-        == summary["rewritten"] + summary["suppressed"] + summary["unresolved"]
-    )
     assert summary["rewritten"] == 5
 
 
@@ -94,19 +71,15 @@ def test_positions_are_those_of_the_text(
             lines = (project / file["path"]).read_text().splitlines()
             for found in file["sites"]:
                 if found["line"] == found["end_line"]:
-                    assert (
-                        lines[found["line"] - 1][
-                            found["column"] - 1 : found["end_column"] - 1
-                        ]
-                        == found["before"]
-                    )
+                    line = lines[found["line"] - 1]
+                    text = line[found["column"] - 1 : found["end_column"] - 1]
+                    assert text == found["before"]
 
 
 def test_a_diff_comes_inside(project: Path, run: Run) -> None:
     (project / "train.py").write_text(LEGACY)
-    [file] = json.loads(
-        run("rewrite", "--diff", "--output-format", "json", ".").stdout
-    )["files"]
+    told = run("rewrite", "--diff", "--output-format", "json", ".").stdout
+    [file] = json.loads(told)["files"]
     assert file["changed"]
     assert file["diff"].startswith("--- a/train.py\n+++ b/train.py\n")
     assert (project / "train.py").read_text() == LEGACY

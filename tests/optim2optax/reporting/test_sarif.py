@@ -15,14 +15,9 @@ from codemods.rules import catalogue
 from optim2optax import __version__
 from optim2optax.reporting import Report, render
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import write_files
 from tests.optim2optax.processes import run_program
-from tests.optim2optax.programs import (
-    LEGACY,
-    MODERN,
-    SUPPRESSED,
-    UNPARSABLE,
-    UNRESOLVABLE,
-)
+from tests.optim2optax.programs import MIXED, MODERN, UNRESOLVABLE
 from tests.optim2optax.reporting.reports import report
 
 SCHEMA_PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"
@@ -57,27 +52,16 @@ def test_rules_have_help() -> None:
 )  # fmt: skip
 def test_results(preview: bool, expected: list[tuple[str, str]]) -> None:
     run = run_of(report(preview=preview))
-    assert [
-        (result["ruleId"], result["level"]) for result in run["results"]
-    ] == expected
-    for result in run["results"]:
-        assert (
-            run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]
-            == result["ruleId"]
-        )
-    assert run["results"][-1]["locations"] == [
-        {
-            "physicalLocation": {
-                "artifactLocation": {"uri": "src/train%2C%20100%25%3A.py"},
-                "region": {
-                    "startLine": 6,
-                    "startColumn": 5,
-                    "endLine": 6,
-                    "endColumn": 9,
-                },
-            }
-        }
-    ]
+    results, rules = run["results"], run["tool"]["driver"]["rules"]
+    assert [(result["ruleId"], result["level"]) for result in results] == expected
+    for result in results:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    [location] = results[-1]["locations"]
+    region = {"startLine": 6, "startColumn": 5, "endLine": 6, "endColumn": 9}
+    assert location["physicalLocation"] == {
+        "artifactLocation": {"uri": "src/train%2C%20100%25%3A.py"},
+        "region": region,
+    }
     [suppressed] = [result for result in run["results"] if "suppressions" in result]
     assert suppressed["suppressions"] == [{"kind": "inSource"}]
 
@@ -88,10 +72,9 @@ def test_errors_are_notifications() -> None:
     [notification] = invocation["toolExecutionNotifications"]
     assert notification["level"] == "error"
     assert notification["message"]["text"] == "line 1: odd"
-    assert (
-        notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-        == "bad%20%C3%A9.py"
-    )
+    [location] = notification["locations"]
+    place = {"artifactLocation": {"uri": "bad%20%C3%A9.py"}}
+    assert location["physicalLocation"] == place
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +94,7 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Draft4Validator:
 
 
 PROJECTS = {
-    "every status": {"a.py": LEGACY, "b.py": UNRESOLVABLE, "c.py": SUPPRESSED, "d.py": UNPARSABLE},
+    "every status": MIXED,
     "odd names": dict.fromkeys(
         ("a b,#?%:.py", "ü ∇/é.py", "x\ny.py", "\udcff.py", "[1]{2}^`.py"), UNRESOLVABLE
     ),
@@ -125,13 +108,10 @@ PROJECTS = {
 def test_logs_keep_to_the_schema(
     project: Path, run: Run, validator: Draft4Validator, programs: dict[str, str]
 ) -> None:
-    for name, program in programs.items():
-        (project / name).parent.mkdir(exist_ok=True)
-        (project / name).write_text(program)
+    write_files(project, programs)
     for arguments in (["--check"], []):
-        log = json.loads(
-            run("rewrite", *arguments, "--output-format", "sarif", str(project)).stdout
-        )
+        words = ("rewrite", *arguments, "--output-format", "sarif", str(project))
+        log = json.loads(run(*words).stdout)
         validator.validate(log)
         [only] = log["runs"]
         assert bool(only["results"]) == (len(programs) > 1)
@@ -143,7 +123,5 @@ def test_the_schema_tells_what_is_no_log(validator: Draft4Validator) -> None:
     [location] = log["runs"][0]["results"][0]["locations"]
     location["physicalLocation"]["artifactLocation"]["uri"] = "a b"
     del log["runs"][0]["results"][0]["message"]
-    assert {error.validator for error in validator.iter_errors(log)} == {
-        "required",
-        "format",
-    }
+    broken = {error.validator for error in validator.iter_errors(log)}
+    assert broken == {"required", "format"}

@@ -12,7 +12,8 @@ import pytest
 from codemods import FileResult
 from optim2optax.reporting import Report, render
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.programs import LEGACY, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
+from tests.optim2optax.folders import write_files
+from tests.optim2optax.programs import LEGACY, MIXED
 from tests.optim2optax.reporting.reports import report, site
 
 TOTALS = re.compile(
@@ -30,16 +31,10 @@ def test_a_whole_report() -> None:
     assert plain(Report([done])) == (
         "a.py: 1 site rewritten\n1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n"
     )
-    left = site(
-        "FO903", "unresolved", 6, "The class is chosen at run time.", "Name it."
-    )
-    mixed = FileResult(
-        "a.py",
-        b"old",
-        b"new",
-        (site("FO202", "rewritten"), left),
-        unused_suppressions=(9,),
-    )
+    why = "The class is chosen at run time."
+    left = site("FO903", "unresolved", 6, why, "Name it.")
+    sites = (site("FO202", "rewritten"), left)
+    mixed = FileResult("a.py", b"old", b"new", sites, unused_suppressions=(9,))
     bad = FileResult("b.py", b"", b"", error="line 1: cannot be parsed")
     assert plain(Report([mixed, bad], preview=True)) == (
         "a.py:6:5: FO903 The class is chosen at run time.\n"
@@ -87,10 +82,8 @@ def describe(optimizer: optim.Optimizer):
 
 
 def test_what_waits_for_a_site_is_counted_below_it(project: Path, run: Run) -> None:
-    (project / "train.py").write_text(LEGACY + "\n\nfrom describe import describe\n")
-    (project / "describe.py").write_text(TYPE_IS_ASKED)
-    with (project / "train.py").open("a") as file:
-        file.write("describe(create_optimizer({}))\n")
+    use = "\n\nfrom describe import describe\ndescribe(create_optimizer({}))\n"
+    write_files(project, {"train.py": LEGACY + use, "describe.py": TYPE_IS_ASKED})
     lines = run("rewrite", "--check", ".").stdout.splitlines()
     assert lines == [
         "describe.py:5:12: FO924 Its type is read here: each legacy optimizer had its own type, and all train states have the same.",
@@ -128,14 +121,13 @@ def save(params, other):
 """
 
 
+OFTEN = COUNTING + "    len(jax.tree_util.tree_leaves(optimizer))\n" * 12
+
+
 def test_what_strikes_at_several_places_for_one_reason_is_one_entry(
     project: Path, run: Run
 ) -> None:
-    for name in ("a", "b"):
-        (project / f"{name}.py").write_text(COUNTING)
-    (project / "c.py").write_text(
-        COUNTING + "    len(jax.tree_util.tree_leaves(optimizer))\n" * 12
-    )
+    write_files(project, {"a.py": COUNTING, "b.py": COUNTING, "c.py": OFTEN})
     lines = run("rewrite", ".").stdout.splitlines()
     assert lines[0].startswith(
         "a.py:7:9: FO924 The leaves of the optimizer are counted "
@@ -151,21 +143,16 @@ def test_what_strikes_at_several_places_for_one_reason_is_one_entry(
 
 def test_verbose_has_every_line_of_what_is_left(project: Path, run: Run) -> None:
     lines = range(7, 22)
-    for name in "abcde":
-        (project / f"{name}.py").write_text(
-            COUNTING + "    len(jax.tree_util.tree_leaves(optimizer))\n" * 12
-        )
+    write_files(project, {f"{name}.py": OFTEN for name in "abcde"})
     short = run("rewrite", ".").stdout
     assert "and 4 more" in short
     assert "e.py:" not in short
     first, _, also, waiting, *_ = run("rewrite", "--verbose", ".").stdout.splitlines()
     assert first.startswith("a.py:7:9: FO924 ")
     for name in "abcde":
-        counted = ", ".join(str(line) for line in lines if line != 8)
-        assert (
-            f"{name}.py:{counted.removeprefix('7, ') if name == 'a' else counted}"
-            in also
-        )
+        first_is_told = 7 if name == "a" else 0
+        told = [str(line) for line in lines if line not in (8, first_is_told)]
+        assert f"{name}.py:{', '.join(told)}" in also
         assert f"{name}.py:2, 6, 8" in waiting
 
 
@@ -188,26 +175,12 @@ def test_what_partial_work_marks_is_what_it_rewrites_something_beside(
 
 RENAMED = "def halve(grads):\n    return jax.tree_map(abs, jax.tree_map(lambda grad: grad / 2, grads))\n"
 GONE = "from flax import nn\n"
+MODELS = "The models are written for flax.nn, which Flax removed in 0.4.0: `--vendor` keeps it in the project."
+OTHERS = "Also found: at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize."
 HINTS = {
-    "renamed": (
-        RENAMED,
-        [
-            "Also found: at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
-        ],
-    ),
-    "gone": (
-        GONE,
-        [
-            "The models are written for flax.nn, which Flax removed in 0.4.0: `--vendor` keeps it in the project.",
-        ],
-    ),
-    "both": (
-        GONE + RENAMED,
-        [
-            "The models are written for flax.nn, which Flax removed in 0.4.0: `--vendor` keeps it in the project.",
-            "Also found: at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
-        ],
-    ),
+    "renamed": (RENAMED, [OTHERS]),
+    "gone": (GONE, [MODELS]),
+    "both": (GONE + RENAMED, [MODELS, OTHERS]),
 }
 
 
@@ -222,33 +195,23 @@ def test_what_else_is_gone_since(
     ]
 
 
-def test_what_was_removed_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
+def test_names_without_a_replacement_and_unknown_ones(project: Path, run: Run) -> None:
+    loops = "from jax.experimental import loops\n\nloops.Scope()\n"
     for name, text in {
-        "a": GONE + "from jax.experimental import loops\n\nloops.Scope()\n",
+        "a": GONE + loops,
         "b": GONE,
-        "c": GONE,
-        "d": GONE,
+        "c": "import jax\n\njax.cond(f)\n",
     }.items():
         (project / f"{name}.py").write_text(text)
     assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
         "a.py:1:1: FO897 The models are written for flax.nn, which Flax removed in 0.4.0.",
         "    fix: `--vendor` keeps it in the project.",
-        "    also at b.py:1; c.py:1; d.py:1",
-        "",
-        "5 sites in 4 files: 0 rewritten, 0 suppressed, 5 unresolved",
-        "FO899 `jax.experimental.loops` was removed. 1 use: a.py",
+        "    also at b.py:1",
+        "a.py:2:1: FO899 `jax.experimental.loops` was removed.",
         "    fix: Use `jax.lax.fori_loop`, `jax.lax.while_loop` and `jax.lax.cond`.",
-    ]
-
-
-def test_what_is_not_known_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
-    for name in ("a", "b"):
-        (project / f"{name}.py").write_text("import jax\n\njax.cond(f)\n")
-    told = run("rewrite", "--modernize", "--verbose", ".").stdout
-    assert "FO898 `jax.cond` is not in JAX 0.12.0. 2 uses: a.py:3; b.py:3\n" in told
-    assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
-        "Nothing to migrate in 2 files.",
-        "FO898 `jax.cond` is not in JAX 0.12.0. 2 uses: a.py, b.py",
+        "",
+        "3 sites in 2 files: 0 rewritten, 0 suppressed, 3 unresolved",
+        "c.py:3:1: FO898 `jax.cond` is not in JAX 0.12.0.",
         "    fix: It may be `jax.lax.cond`.",
     ]
 
@@ -257,13 +220,7 @@ def test_what_is_not_known_is_told_by_name_at_the_end(project: Path, run: Run) -
     "arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")]
 )
 def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
-    for name, program in {
-        "a": LEGACY,
-        "b": UNRESOLVABLE,
-        "c": SUPPRESSED,
-        "d": UNPARSABLE,
-    }.items():
-        (project / f"{name}.py").write_text(program)
+    write_files(project, MIXED)
     stdout = run("rewrite", *arguments, ".").stdout
     match = TOTALS.search(stdout)
     assert match is not None, stdout
@@ -278,14 +235,8 @@ def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> N
     )
     assert unresolved == len(told) - by_choice + sum(map(int, waiting))
     assert stdout.count("    fix: ") == len(told)
-    assert rewritten == sum(
-        map(
-            int,
-            re.findall(
-                r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$", stdout, re.MULTILINE
-            ),
-        )
-    )
+    line = r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$"
+    assert rewritten == sum(map(int, re.findall(line, stdout, re.MULTILINE)))
 
 
 def test_colour_is_added_and_nothing_else() -> None:

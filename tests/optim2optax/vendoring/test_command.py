@@ -14,7 +14,7 @@ from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.folders import read_files
+from tests.optim2optax.folders import notebook, read_files, write_files
 from tests.optim2optax.programs import LEGACY, MODERN, UNPARSABLE, UNRESOLVABLE
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -29,10 +29,8 @@ DECIDED = POINTED.replace(
 @pytest.fixture
 def script(project: Path) -> Path:
     """A script with an optimizer that cannot be migrated, beside one whose optimizer can."""
-    (project / "stays.py").write_text(UNRESOLVABLE)
-    (project / "goes.py").write_text(LEGACY)
-    (project / "modern.py").write_text(MODERN)
-    return project
+    files = {"stays.py": UNRESOLVABLE, "goes.py": LEGACY, "modern.py": MODERN}
+    return write_files(project, files)
 
 
 @pytest.fixture
@@ -43,14 +41,11 @@ def vendored(script: Path, run: Run) -> Path:
 
 
 def test_what_needs_no_copy_gets_none(project: Path, run: Run) -> None:
-    (project / "goes.py").write_text(LEGACY)
-    (project / "modern.py").write_text(MODERN)
+    write_files(project, {"goes.py": LEGACY, "modern.py": MODERN})
     assert run("rewrite", "--vendor", ".").exit_code == 0
     assert {*read_files(project)} == {"goes.py", "modern.py"}
-    assert (
-        run("rewrite", "--vendor", "modern.py").stdout
-        == "Nothing to migrate in 1 file.\n"
-    )
+    told = run("rewrite", "--vendor", "modern.py").stdout
+    assert told == "Nothing to migrate in 1 file.\n"
 
 
 def test_it_is_made_for_nobody_who_does_not_ask(script: Path, run: Run) -> None:
@@ -97,22 +92,10 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
     patch = run("rewrite", "--vendor", "--diff", ".").stdout_bytes
     run("rewrite", "--vendor", ".")
     expected = read_files(script)
-    subprocess.run(
-        ["git", "apply", "--unsafe-paths", "-R"],
-        cwd=script,
-        input=patch,
-        check=True,
-        capture_output=True,
-    )
-    assert read_files(script) != expected
-    subprocess.run(
-        ["git", "apply", "--unsafe-paths"],
-        cwd=script,
-        input=patch,
-        check=True,
-        capture_output=True,
-    )
-    assert read_files(script) == expected
+    for reverse in (["-R"], []):
+        command = ["git", "apply", "--unsafe-paths", *reverse]
+        subprocess.run(command, cwd=script, input=patch, check=True)
+        assert (read_files(script) == expected) == (not reverse)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +109,8 @@ def test_a_second_run_changes_nothing(
     result = run("rewrite", *options, ".")
     assert result.exit_code == 0
     assert read_files(vendored) == before
-    assert result.stdout.endswith(
-        "3 sites in 1 file: 0 "
-        + ("would be " * ("--check" in options))
-        + "rewritten, 0 suppressed, "
-        "3 vendored, 0 unresolved\n"
-    )
+    assert "3 sites in 1 file: 0 " in result.stdout
+    assert result.stdout.endswith("0 suppressed, 3 vendored, 0 unresolved\n")
 
 
 def test_a_file_by_itself_is_known_to_import_a_copy(vendored: Path, run: Run) -> None:
@@ -147,12 +126,13 @@ def test_a_file_by_itself_is_known_to_import_a_copy(vendored: Path, run: Run) ->
 
 
 def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
-    (project / "kit").mkdir()
-    (project / "kit" / "__init__.py").write_text("")
-    (project / "kit" / "make.py").write_text(UNRESOLVABLE)
-    (project / "train.py").write_text(
-        "from kit import make\n\n\ndef step(o, g):\n    return make.create_optimizer('Adam', o)\n"
-    )
+    step = "def step(o, g):\n    return make.create_optimizer('Adam', o)\n"
+    files = {
+        "kit/__init__.py": "",
+        "kit/make.py": UNRESOLVABLE,
+        "train.py": f"from kit import make\n\n\n{step}",
+    }
+    write_files(project, files)
     run("rewrite", "--vendor", ".")
     before = read_files(project)
     assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith(
@@ -180,23 +160,16 @@ def test_configuration(script: Path, run: Run) -> None:
 
 def test_a_part_of_a_package(project: Path, run: Run) -> None:
     """The `__init__.py` files around what is given count, whether they are given or not."""
-    (project / "kit" / "deep").mkdir(parents=True)
-    for folder in ("kit", "kit/deep"):
-        (project / folder / "__init__.py").write_text("")
-    (project / "kit" / "deep" / "make.py").write_text(UNRESOLVABLE)
+    inits = {"kit/__init__.py": "", "kit/deep/__init__.py": ""}
+    write_files(project, {**inits, "kit/deep/make.py": UNRESOLVABLE})
     assert run("rewrite", "--vendor", "kit/deep/make.py").exit_code == 0
-    assert (
-        (project / "kit" / "deep" / "make.py")
-        .read_text()
-        .startswith(f"from kit.deep import {NAME} as optim\n")
-    )
+    code = (project / "kit/deep/make.py").read_text()
+    assert code.startswith(f"from kit.deep import {NAME} as optim\n")
 
 
 def test_a_program_in_each_folder(project: Path, run: Run) -> None:
     """No folder is found by both, and they have no objects in common: each has its copy."""
-    for folder in ("a", "b"):
-        (project / folder).mkdir()
-        (project / folder / "train.py").write_text(UNRESOLVABLE)
+    write_files(project, {"a/train.py": UNRESOLVABLE, "b/train.py": UNRESOLVABLE})
     assert run("rewrite", "--vendor", ".").exit_code == 0
     for folder in ("a", "b"):
         code = (project / folder / "train.py").read_text()
@@ -240,18 +213,7 @@ def test_a_file_that_cannot_be_parsed_is_left(script: Path, run: Run) -> None:
 
 
 def test_a_notebook(project: Path, run: Run) -> None:
-    code = ["from flax import optim  # all\n", "print(optim)"]
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": "a",
-        "metadata": {},
-        "outputs": [],
-        "source": code,
-    }
-    text = json.dumps(
-        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
-    )
+    text = notebook("from flax import optim  # all\nprint(optim)")
     (project / "train.ipynb").write_text(text)
     assert run("rewrite", "--vendor", ".").exit_code == 0
     assert (project / "train.ipynb").read_text() == text.replace(
@@ -277,9 +239,7 @@ def test_json(script: Path, run: Run) -> None:
     kinds = {entry["path"]: entry["kind"] for entry in report["files"]}
     assert kinds["stays.py"] == "edited"
     assert kinds[f"{NAME}/adam.py"] == "new"
-    sites = next(
-        entry["sites"] for entry in report["files"] if entry["path"] == "stays.py"
-    )
+    [sites] = [file["sites"] for file in report["files"] if file["path"] == "stays.py"]
     assert {(site["code"], site["status"]) for site in sites} == {
         (code, "vendored") for code in ("FO901", "FO903", "FO911")
     }
@@ -287,15 +247,10 @@ def test_json(script: Path, run: Run) -> None:
 
 
 def test_github_and_sarif(script: Path, run: Run) -> None:
-    assert (
-        "::notice file=stays.py,line=5,col=20,endColumn=25,title=FO903::vendored: "
-        in run(
-            "rewrite", "--vendor", "--check", "--output-format", "github", "."
-        ).stdout
-    )
-    report = json.loads(
-        run("rewrite", "--vendor", "--output-format", "sarif", ".").stdout
-    )
+    words = ("rewrite", "--vendor", "--check", "--output-format")
+    place = "file=stays.py,line=5,col=20,endColumn=25,title=FO903"
+    assert f"::notice {place}::vendored: " in run(*words, "github", ".").stdout
+    report = json.loads(run("rewrite", "--vendor", *words[3:], "sarif", ".").stdout)
     found = report["runs"][0]["results"]
     assert {(result["ruleId"], result["level"]) for result in found} == {
         (code, "note") for code in ("FO901", "FO903", "FO911")

@@ -14,7 +14,7 @@ import pytest
 
 from codemods.vendoring.packages import NN
 from optim2optax.legacy_wheel import NN_RELEASE, find_wheel
-from optim2optax.vendoring.nn import NN_CONTENT
+from optim2optax.vendoring.content import NN_CONTENT
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import UNRESOLVABLE
 from tests.optim2optax.vendoring.copies import imported
