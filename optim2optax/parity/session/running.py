@@ -15,8 +15,8 @@ import click
 import jax
 
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.parity import reports
 from optim2optax.parity.pairing.counterpart import paired_count
+from optim2optax.parity.reports import rendering
 from optim2optax.parity.reports.result import Case, Report, environment, urgency
 from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
 from optim2optax.parity.scenario.baseline import Baseline, as_bytes
@@ -65,7 +65,7 @@ def run(
         # That is process 0 among those of `jax.distributed`, or the only one.
         if jax.process_index() != 0:
             return report.exit_code
-        click.echo(reports.render_text(report, color=True), nl=False)
+        click.echo(rendering.render_text(report, color=True), nl=False)
         errors = [*_written(report, baselines, files)]
     for reason in errors:
         click.echo(f"error: {reason}", err=True)
@@ -125,10 +125,10 @@ def _written(
 ) -> Iterator[str]:
     """Write the reports, and give the errors of what cannot be written."""
     contents: dict[str, Callable[[], bytes]] = {
-        "json": lambda: reports.render_json(report).encode(),
-        "junit": lambda: reports.render_junit(report),
-        "markdown": lambda: reports.render_markdown(report).encode(),
-        "html": lambda: reports.render_html(report).encode(),
+        "json": lambda: rendering.render_json(report).encode(),
+        "junit": lambda: rendering.render_junit(report),
+        "markdown": lambda: rendering.render_markdown(report).encode(),
+        "html": lambda: rendering.render_html(report).encode(),
         "save": lambda: as_bytes(baselines),
     }
     for name, path in files.items():
