@@ -18,7 +18,6 @@ from optim2optax.legacy_wheel import find_wheel
 from optim2optax.parity.pairing.counterpart import paired_count
 from optim2optax.parity.reports import rendering
 from optim2optax.parity.reports.result import Case, Report, environment, urgency
-from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
 from optim2optax.parity.scenario.baseline import Baseline, as_bytes
 from optim2optax.parity.session.project import Project, Request
 from optim2optax.parity.session.tasks import ScenarioTask, Task, selecting, tasks
@@ -98,15 +97,10 @@ def _nothing_compared(request: Request, expression: str | None) -> int:
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """A folder for all temporary files, also of other processes.
-
-    Nothing is left of a process that was killed.
-    """
+    """A folder for all temporary files, also of other processes that are killed."""
     before = os.environ.get("TMPDIR")
-    remove_abandoned(Path(tempfile.gettempdir()))
-    prefix = f"{TEMPORARY}{os.getpid()}-"
     with tempfile.TemporaryDirectory(
-        prefix=prefix, ignore_cleanup_errors=True
+        prefix="optim2optax-", ignore_cleanup_errors=True
     ) as folder:
         # `tempfile` asks for TMPDIR once, and other processes inherit it
         os.environ["TMPDIR"] = tempfile.tempdir = folder
