@@ -15,7 +15,6 @@ import optax
 
 from codemods.model import EmittedOptimizer, FileResult
 from codemods.sources.modules import Unit
-from codemods.sources.notebook import read
 from optim2optax.parity.optimizer.coverage import INJECTED
 from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import Counterpart, names_defined
@@ -109,32 +108,16 @@ class Pairing:
     def _definitions(
         self, path: str, result: FileResult
     ) -> Iterator[tuple[EmittedOptimizer, ast.expr | None]]:
-        """The optimizers of an old file with the expressions that they were.
-
-        Those that `rewrite` has put into others are compared with these.
-        """
-        optimizers = result.optimizers
-        if not optimizers:
-            return
-        unit = self.old.units[path]
-        expected = ast.unparse(ast.parse(read(path, result.after).code))
+        """The optimizers of an old file with the expressions that they were."""
+        nodes = self.old.units[path].nodes if result.optimizers else ()
         taken: set[ast.expr] = set()
-        for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
-            # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.Momentum(0.1)))
-            legacy = emitted.legacy_expression
-            others = [one for one in optimizers if one.legacy_expression != legacy]
-            wholes = [one for one in others if legacy in one.legacy_expression]
-            rest = expected
-            for whole in wholes:
-                rest = rest.replace(_normal(whole.after), "")
-            if wholes and _normal(emitted.after) not in rest:
-                continue
+        for emitted in sorted(result.optimizers, key=lambda emitted: emitted.line):
             text = _normal(emitted.before)
             found = (
                 node
-                for node in unit.nodes
+                for node in nodes
                 if isinstance(node, ast.expr) and node not in taken
-                if unit.line(node.lineno) == emitted.line and ast.unparse(node) == text
+                if self.old.line(node) == emitted.line and ast.unparse(node) == text
             )
             node = next(found, None)
             taken.update(() if node is None else (node,))

@@ -93,6 +93,10 @@ class Tree:
                     owners.append(call.func.value)
         return (one for one in owners if isinstance(one, ast.Name))
 
+    def line(self, node: ast.expr) -> int:
+        """The line of its file in which a node stands."""
+        return self.unit_of(node).line(node.lineno)
+
     def unit_of(self, node: ast.expr) -> Unit:
         return self._scopes[node].unit
 

@@ -18,7 +18,8 @@ from optim2optax.legacy_wheel import find_wheel
 from optim2optax.parity.pairing.counterpart import paired_count
 from optim2optax.parity.reports import rendering
 from optim2optax.parity.reports.result import Case, Report, environment, urgency
-from optim2optax.parity.scenario.baseline import Baseline, as_bytes
+from optim2optax.parity.scenario.baseline import as_bytes
+from optim2optax.parity.scenario.tape import Tape
 from optim2optax.parity.session.project import Project, Request
 from optim2optax.parity.session.tasks import ScenarioTask, Task, selecting, tasks
 from optim2optax.project.replacing import replacing
@@ -51,7 +52,7 @@ def run(
         if request.before is not None and request.paths:
             click.echo(paired_count([*chain.from_iterable(project.emitted.values())]))
         cases: list[Case] = []
-        baselines: dict[str, Baseline] = {}
+        baselines: dict[str, Tape] = {}
         for task, case in zip(chosen, share(Task.run, chosen, jobs), strict=True):
             cases.append(case)
             _show(f"Comparing {len(cases)}/{len(chosen)}")
@@ -115,7 +116,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 def _written(
-    report: Report, baselines: Mapping[str, Baseline], files: Mapping[str, Path]
+    report: Report, baselines: Mapping[str, Tape], files: Mapping[str, Path]
 ) -> Iterator[str]:
     """Write the reports, and give the errors of what cannot be written."""
     contents: dict[str, Callable[[], bytes]] = {
