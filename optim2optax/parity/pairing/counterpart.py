@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -146,9 +154,29 @@ def _transformations(
         # scale_by_lamb(0.9, 0.999); a class of the helpers is not in such an expression
         for text in (emitted.after, emitted.optax_expression):
             named.update(names_in(f"({text})"))
-    making = _Making(tree, helpers, helpers & named)
-    found = making.below(tree.units[path].tree)
+    making = helpers & named
+    unit = tree.units[path]
+    # The inside of a helper is what `rewrite` has made.
+    inside = {
+        inner
+        for node in unit.nodes
+        if isinstance(node, Definition) and node.name in helpers
+        for inner in ast.walk(node)
+    }
+    nodes = [node for node in unit.nodes if isinstance(node, ast.expr)]
+    found = [
+        node
+        for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+        if node not in inside
+        if _makes(tree, node, making) or _is_handed(unit, node, making)
+    ]
     return _roots(tree, {node: ast.unparse(node) for node in found})
+
+
+def _is_handed(unit: Unit, node: ast.expr, making: Container[str]) -> bool:
+    """Whether this is a helper that is called elsewhere: `train(make_optimizer)`."""
+    is_named = isinstance(node, ast.Name) and node.id in making
+    return is_named and unit.call_of(node) is None
 
 
 def _roots(
@@ -184,43 +212,20 @@ def _place(unit: Unit, node: ast.expr) -> tuple[str, str]:
     return ".".join(reversed(scopes)), target
 
 
-@dataclass(frozen=True)
-class _Making:
-    """Which expressions make transformations. `making` are the `helpers` that do."""
-
-    tree: Tree
-    helpers: set[str]
-    making: set[str]
-
-    def below(self, node: ast.AST) -> Iterator[ast.expr]:
-        """The outermost expressions below a node that make transformations."""
-        for child in ast.iter_child_nodes(node):
-            # The inside of a helper is what `rewrite` has made.
-            is_helper = isinstance(child, Definition) and child.name in self.helpers
-            # A helper that is handed over: `train(make_optimizer)`
-            is_called = isinstance(node, ast.Call) and node.func is child
-            is_handed = isinstance(child, ast.Name) and child.id in self.making
-            if isinstance(child, ast.expr) and (
-                self._makes(child) or (is_handed and not is_called)
-            ):
-                yield child
-            elif not is_helper:
-                yield from self.below(child)
-
-    def _makes(self, node: ast.expr) -> bool:
-        """Whether an expression is a call that gives a gradient transformation."""
-        match node:
-            # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
-            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name == METHOD:
-                return self._makes(inner)
-            case ast.Call(func=ast.Name(id=name)) if name in self.making:
-                return True
-            # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
-            case ast.Call(func=ast.Call(func=function)):
-                return self.tree.slice(function).expression == INJECTED
-            case ast.Call(func=ast.Name() | ast.Attribute() as function):
-                return makes_transformation(self.tree.slice(function).expression)
-        return False
+def _makes(tree: Tree, node: ast.expr, making: Container[str]) -> bool:
+    """Whether an expression is a call that gives a gradient transformation."""
+    match node:
+        # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name == METHOD:
+            return _makes(tree, inner, making)
+        case ast.Call(func=ast.Name(id=name)) if name in making:
+            return True
+        # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+        case ast.Call(func=ast.Call(func=function)):
+            return tree.slice(function).expression == INJECTED
+        case ast.Call(func=ast.Name() | ast.Attribute() as function):
+            return makes_transformation(tree.slice(function).expression)
+    return False
 
 
 def makes_transformation(dotted: str) -> bool:
