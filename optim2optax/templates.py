@@ -17,12 +17,12 @@ NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 def rendered(
     template: Path, filters: Mapping[str, Callable[..., Any]] = NONE, **values: Any
 ) -> str:
-    """The text of a template with some values; in HTML, they are escaped."""
+    """The text of a template with some values; in HTML and XML, they are escaped."""
     import jinja2  # takes as long as all that a help text needs
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
-        autoescape=template.name.endswith(".html.j2"),
+        autoescape=template.name.endswith((".html.j2", ".xml.j2")),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

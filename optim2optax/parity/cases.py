@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,7 @@ import jax
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.command.runs import USUAL, CommandError, RunOptions
 from optim2optax.parity.command.verdict import compare_command
-from optim2optax.parity.judging.comparison import (
-    OPEN_LOOP,
-    Comparison,
-    Verdict,
-    figures,
-)
+from optim2optax.parity.judging.comparison import Comparison, with_open_loop
 from optim2optax.parity.optimizer.coverage import legacy_within
 from optim2optax.parity.optimizer.emitted_pair import compare_variants, with_link
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
@@ -37,27 +32,21 @@ from optim2optax.workers import share
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platform."
+COMPLETE = UnevaluableError | BaselineError | CommandError | TreeError
+"""The errors whose messages say all."""
 
 
-def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) -> Case:
-    """Compare an optimizer that is emitted with the one that it replaces."""
-    case = Case(name, "optimizer", None, emitted.before, emitted.after)
+def _tried(case: Case, compare: Callable[[], tuple[Comparison, str]]) -> Case:
+    """A case with its comparison and the reason beside it, or with what a user's code raises."""
     try:
-        comparison, chosen = compare_variants(emitted, steps, seed)
-    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
+        comparison, reason = compare()
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         return replace(case, reason=_reason(error))
-    return replace(
-        case,
-        comparison=with_link(comparison, chosen, seed),
-        reason=_known_fault(emitted, comparison),
-    )
+    return replace(case, comparison=comparison, reason=reason)
 
 
-def _reason(error: Exception) -> str:
-    """Why a case could not run.
-
-    Errors of parity itself and of the memory of a device have messages that say all.
-    """
+def _reason(error: BaseException) -> str:
+    """Why a case could not run."""
     # The cause of an UnevaluableError is what the evaluation raised.
     for found in (error, error.__cause__):
         if isinstance(found, jax.errors.JaxRuntimeError):
@@ -67,8 +56,20 @@ def _reason(error: Exception) -> str:
                 first, _, _ = message.removeprefix(OUT_OF_MEMORY).partition("\n")
                 first = first.strip(" :.")
                 return f"The memory of the device does not suffice: {first}. {REMEDY}"
-    is_complete = isinstance(error, UnevaluableError | BaselineError)
+    is_complete = isinstance(error, COMPLETE)
     return str(error) if is_complete else f"{type(error).__name__}: {error}"
+
+
+def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) -> Case:
+    """Compare an optimizer that is emitted with the one that it replaces."""
+
+    def compare() -> tuple[Comparison, str]:
+        comparison, chosen = compare_variants(emitted, steps, seed)
+        fault = _known_fault(emitted, comparison)
+        return with_link(comparison, chosen, seed), fault
+
+    case = Case(name, "optimizer", None, emitted.before, emitted.after)
+    return _tried(case, compare)
 
 
 def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
@@ -89,11 +90,10 @@ def command_case(
     options: RunOptions = USUAL,
 ) -> Case:
     """Run a training command on the old tree and on the new."""
-    try:
-        found = compare_command(command, before, folder, options)
-    except (CommandError, TreeError) as error:
-        return Case(name, "command", None, reason=str(error))
-    return Case(name, "command", found)
+    return _tried(
+        Case(name, "command", None),
+        lambda: (compare_command(command, before, folder, options), ""),
+    )
 
 
 def _text(path: Path) -> str:
@@ -127,29 +127,20 @@ def scenario_case(
     The old code runs under `legacy_python`, if that is given, and not at all if what it once
     yielded is in a file `against` which to compare.
     """
-    text = "" if against else _text(before)
-    reason = f"The old side is that of {against}." if against else ""
-    case = Case(name, "scenario", None, text, _text(after))
-    opened = None
-    try:
-        with as_module(before) as before, as_module(after) as after:
+
+    def compare() -> tuple[Comparison, str]:
+        with as_module(before) as old, as_module(after) as new:
             if against is not None:
                 baseline = load_baseline(against, name)
-                found = compare_with_baseline(baseline, scenario, after)
-            elif legacy_python is not None:
-                baseline = drive_elsewhere(legacy_python, scenario, before)
-                found = compare_with_baseline(baseline, scenario, after)
-            else:
-                found, opened = run_both_loops(scenario, before, after)
-    except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return replace(case, reason=_reason(error))
-    if opened is None:
-        return replace(case, comparison=found, reason=reason)
-    # What the closed loop takes for rounding, the old side's gradients may bring to light.
-    is_hidden = found.verdict is not Verdict.DIFFERENT
-    if is_hidden and opened.verdict is Verdict.DIFFERENT:
-        return replace(case, comparison=opened, reason=OPEN_LOOP)
-    return replace(case, comparison=found, reason=f"In open loop: {figures(opened)}.")
+                found = compare_with_baseline(baseline, scenario, new)
+                return found, f"The old side is that of {against}."
+            if legacy_python is not None:
+                baseline = drive_elsewhere(legacy_python, scenario, old)
+                return compare_with_baseline(baseline, scenario, new), ""
+            return with_open_loop(*run_both_loops(scenario, old, new)), ""
+
+    text = "" if against else _text(before)
+    return _tried(Case(name, "scenario", None, text, _text(after)), compare)
 
 
 STEPS, SEED = 120, 0

@@ -103,7 +103,7 @@ class ParitySession:
     ) -> None:
         """Print the report as text."""
         if self.cases:
-            from optim2optax.parity.reports import render_text
+            from optim2optax.parity.reports.rendering import render_text
             from optim2optax.parity.reports.result import Report, environment, urgency
 
             cases = tuple(sorted(self.cases, key=urgency))

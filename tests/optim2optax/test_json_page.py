@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.vocabulary import words
-from optim2optax.parity.reports.as_json import render_json
+from optim2optax.parity.reports.rendering import render_json
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.parity.reports.cases import report
 from tests.optim2optax.programs import UNRESOLVABLE

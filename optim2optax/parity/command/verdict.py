@@ -26,12 +26,11 @@ from optim2optax.parity.command.runs import (
 from optim2optax.parity.command.updates import Kind, Recording, Update
 from optim2optax.parity.judging.comparison import (
     CLOSED_LOOP_GATE,
-    OPEN_LOOP,
     Comparison,
     Verdict,
-    figures,
     merged,
     severity,
+    with_open_loop,
 )
 from optim2optax.parity.judging.noise import settled
 from optim2optax.parity.recording.any_optimizer import is_small
@@ -88,7 +87,9 @@ def _compared(runs: Runs) -> Comparison:
             return None
 
     closed = with_states(settled(compare(), compare, noise), runs)
-    return with_open_loop(closed, runs)
+    opened, without = _opened(runs)
+    found = with_open_loop(closed, opened)
+    return replace(found, remarks=(*found.remarks, *without))
 
 
 def with_states(found: Comparison, runs: Runs) -> Comparison:
@@ -124,8 +125,11 @@ def _states_compared(
     return settled(found, lambda gate: compare(gate) or found, noise)
 
 
-def with_open_loop(found: Comparison, runs: Runs) -> Comparison:
-    """The comparison, with that of the new transformations alone, on the old side's gradients."""
+def _opened(runs: Runs) -> tuple[Comparison | None, list[str]]:
+    """The comparison of the new transformations alone, on the old side's gradients.
+
+    It is that of the worst optimizer. The texts say why others cannot be compared.
+    """
     opened: list[Comparison] = []
     without: list[str] = []
     for kind, updates in runs.old.of_optimizers.items():
@@ -135,15 +139,8 @@ def with_open_loop(found: Comparison, runs: Runs) -> Comparison:
         reason = why_not_replayed(kind, updates, runs.new)
         optimizer = shown_kind(kind)
         without.append(f"In open loop, {optimizer} cannot be compared: {reason}.")
-    # The worst of several optimizers speaks for all.
     worst = max(opened, key=lambda comparison: comparison.error, default=None)
-    if worst is None:
-        return replace(found, remarks=(*found.remarks, *without))
-    # Rounding may hide in the closed loop what the open loop shows.
-    if worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
-        return replace(worst, remarks=(OPEN_LOOP,))
-    measured = f"In open loop: {figures(worst)}."
-    return replace(found, remarks=(*found.remarks, measured, *without))
+    return worst, without
 
 
 def why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:

@@ -144,6 +144,18 @@ def place(difference: Difference) -> str:
     return text if difference.cause is None else f"{difference.cause}; {text}"
 
 
+def with_open_loop(closed: Comparison, opened: Comparison | None) -> Comparison:
+    """The comparison of a closed loop, with that of the open loop, if there is one, added to it."""
+    if opened is None:
+        return closed
+    # What the closed loop takes for rounding, the old side's gradients may bring to light.
+    is_hidden = closed.verdict is not Verdict.DIFFERENT
+    if is_hidden and opened.verdict is Verdict.DIFFERENT:
+        return replace(opened, remarks=(OPEN_LOOP,))
+    measured = f"In open loop: {figures(opened)}."
+    return replace(closed, remarks=(*closed.remarks, measured))
+
+
 NOT_COMPARED = "The state of the optimizer was not compared."
 ALIKE = "The parameters agree; what the optimizer keeps beside them does not."
 

@@ -51,22 +51,20 @@ def compare_variants(
     for variant in variants(emitted):
         # Without its place, the same text elsewhere is the same key of the cache.
         text_alone = replace(variant, name="", line=0, before="")
-        comparison, compared = _compared(text_alone, steps, seed)
-        found.append((comparison, compared))
+        comparison = _compared(text_alone, steps, seed)
+        found.append((comparison, text_alone))
         if comparison.verdict is Verdict.DIFFERENT:
             break
     return max(found, key=lambda pair: severity(pair[0]))
 
 
 @cache
-def _compared(
-    emitted: EmittedOptimizer, steps: int, seed: int
-) -> tuple[Comparison, EmittedOptimizer]:
+def _compared(emitted: EmittedOptimizer, steps: int, seed: int) -> Comparison:
     """Compare one variant; the same texts are compared once."""
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
     params = _of_one_group(probe_for(emitted, seed), old)
-    comparison = compare_probed(
+    return compare_probed(
         old,
         new,
         steps,
@@ -76,7 +74,6 @@ def _compared(
         horizon=horizon(emitted, steps),
         sizes=sizes(emitted),
     )
-    return comparison, emitted
 
 
 def _of_one_group(params: Any, old: Any) -> Any:

@@ -16,7 +16,6 @@ from optim2optax.parity.optimizer.coverage import scheduled_rate
 from optim2optax.parity.optimizer.harmless import possible_effect, possible_effect_of
 from optim2optax.parity.optimizer.sampling import (
     KNOWN_MODULES,
-    Sample,
     first_outside,
     names_in,
 )
@@ -24,6 +23,7 @@ from optim2optax.parity.optimizer.texts import (
     SCHEDULE,
     TRAVERSAL,
     Counterpart,
+    Sample,
     names_defined,
     sampled_texts,
 )

@@ -108,45 +108,7 @@ TRAVERSALS = ("ModelParamTraversal",)
 
 
 @dataclass
-class Sample:
-    """Two expressions with placeholders, and values for these.
-
-    `values` are by the names of the placeholders. `named` are the source texts of the values, by
-    those that they replace, which `exchange` replaces elsewhere. The functions and classes that the
-    expressions need are in `legacy_supports` and `supports`.
-    """
-
-    legacy: str
-    optax: str
-    values: Mapping[str, Any]
-    named: Mapping[str, str]
-    exchange: Exchange
-    legacy_supports: tuple[str, ...] = ()
-    supports: tuple[str, ...] = ()
-
-
-def sample(
-    legacy_expression: str, optax_expression: str, helpers: Iterable[str] = ()
-) -> Sample:
-    """Put placeholders with values in place of everything that only the user's program knows.
-
-    The same source text gets the same placeholder on both sides. `helpers` are names that stay.
-    """
-    sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
-    old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)
-    # The new expression has the placeholders of the old one.
-    exchange = Exchange(sampler.places)
-    return Sample(
-        legacy=ast.unparse(old),
-        optax=exchange.in_text(optax_expression),
-        values=sampler.values,
-        named=sampler.named,
-        exchange=exchange,
-    )
-
-
-@dataclass
-class _Sampler:
+class Sampler:
     """Reads the old expression, whose arguments show what names stand for, then the new one.
 
     `free` are the names that stay, `text` is the old expression, `places` has the placeholders by
@@ -241,7 +203,7 @@ class _Sampler:
 class _Replacer(Exchange):
     """Puts placeholders for numbers of about a value in the place of names of the program."""
 
-    def __init__(self, sampler: _Sampler, value: float) -> None:
+    def __init__(self, sampler: Sampler, value: float) -> None:
         super().__init__(sampler.places)
         self.sampler = sampler
         self.value = value

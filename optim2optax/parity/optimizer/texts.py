@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.sampling import Exchange, Sample, names_in, sample
+from optim2optax.parity.optimizer.sampling import (
+    KNOWN_MODULES,
+    Exchange,
+    Sampler,
+    names_in,
+)
 
 
 @dataclass(frozen=True)
@@ -33,26 +39,47 @@ TRAVERSAL = traverse_util.ModelParamTraversal
 """The class of the arguments of a MultiOptimizer, the old one and one that keeps its interface."""
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Two expressions with placeholders, and values for these.
+
+    `values` are by the names of the placeholders, `named` are the source texts of the values, by
+    those that they replace. The functions and classes that the expressions need are in
+    `legacy_supports` and `supports`.
+    """
+
+    legacy: str
+    optax: str
+    values: Mapping[str, Any]
+    named: Mapping[str, str]
+    legacy_supports: tuple[str, ...]
+    supports: tuple[str, ...]
+
+
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
-    """The two texts with placeholders, and the values of these; a schedule is called SCHEDULE."""
+    """The texts, with placeholders in place of everything that only the user's program knows.
+
+    The same source text gets the same placeholder on both sides; a schedule is called SCHEDULE.
+    """
     helpers = [*names_defined(supports_of(emitted)), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
         schedule = ast.unparse(ast.parse(emitted.schedule))
         exchange = Exchange({schedule: ast.Name(SCHEDULE, ast.Load())})
         expression = exchange.in_text(expression)
-    sampled = sample(emitted.legacy_expression, expression, helpers)
-    if not isinstance(emitted, Counterpart):
-        # The helpers that `rewrite` emits have no names of the program.
-        return replace(sampled, supports=emitted.supports)
-    exchanged = sampled.exchange.in_text
-    return replace(
-        sampled,
-        legacy_supports=_reached(
-            sampled.legacy, [*map(exchanged, emitted.legacy_supports)]
-        ),
-        supports=_reached(sampled.optax, [*map(exchanged, emitted.supports)]),
-    )
+    legacy = emitted.legacy_expression
+    sampler = Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy)
+    old = ast.unparse(sampler.definition(ast.parse(legacy, mode="eval").body))
+    # The new expression has the placeholders of the old one.
+    exchanged = Exchange(sampler.places).in_text
+    new = exchanged(expression)
+    # The helpers that `rewrite` emits have no names of the program.
+    legacy_supports: tuple[str, ...] = ()
+    supports = emitted.supports
+    if isinstance(emitted, Counterpart):
+        legacy_supports = _reached(old, [*map(exchanged, emitted.legacy_supports)])
+        supports = _reached(new, [*map(exchanged, emitted.supports)])
+    return Sample(old, new, sampler.values, sampler.named, legacy_supports, supports)
 
 
 def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import optax
 
 from codemods.model import EmittedOptimizer, FileResult
 from codemods.sources.modules import Unit
+from optim2optax.parity.optimizer.coverage import INJECTED
 from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import Counterpart, names_defined
-from optim2optax.parity.pairing.following import (
-    NOTHING,
-    Become,
-    Definition,
-    Slice,
-    Tree,
-)
+from optim2optax.parity.pairing.following import NOTHING, Definition, Slice, Tree
 
 NO_PARTNER = {
     "after": "",
@@ -52,52 +55,49 @@ class Place:
 
 
 class Pairing:
-    """The old tree and the new one, in which a file has the same path below the root.
+    """The old tree and the new one: what is in their files, by the paths below their roots.
 
-    `results` are those of `rewrite`, by the paths of the old files.
+    `results` are those of `rewrite`, by the same paths.
     """
 
     def __init__(
-        self, old_root: Path, new_root: Path, results: Mapping[Path, FileResult]
+        self,
+        old: Mapping[str, bytes],
+        new: Mapping[str, bytes],
+        results: Mapping[str, FileResult],
     ) -> None:
-        self.old = Tree(old_root)
-        self.new = Tree(new_root)
         self.results = results
-        self.nodes = {path: [*self._definitions(path)] for path in results}
-        self.become = {
-            node: emitted.after
-            for found in self.nodes.values()
-            for emitted, node in found
-            if node is not None
+        self.old = Tree(old, results)
+        self.new = Tree(new, (path for path in new if b"optax" in new[path]))
+        self.nodes = {
+            path: [*self._definitions(path, result)] for path, result in results.items()
         }
+        found = chain.from_iterable(self.nodes.values())
+        self.become = {node: one.after for one, node in found if node is not None}
 
-    def in_new_tree(self, old: Path, new: Path) -> tuple[EmittedOptimizer, ...]:
+    def in_new_tree(self, path: str) -> tuple[EmittedOptimizer, ...]:
         """The optimizers of an old file, with the source text of their counterparts.
 
-        These are in the file at `new` in the new tree. They are paired by place: the function or
-        class, the target of the assignment, and the number among those. Definitions that are
-        parts of others are compared within these. What has no counterpart, on either side, comes
-        with the reason.
+        They are paired by place: the function or class, the target of the assignment, and the
+        number among those. Definitions that are parts of others are compared within these. What
+        has no counterpart, on either side, comes with the reason.
         """
-        result = self.results[old]
-        # Most files of a project have no optimizer on either side.
-        if not result.optimizers and not self.new.mentions(new, b"optax"):
-            return ()
-        before, after = self.old.unit(old), self.new.unit(new)
-        if before is None or after is None:
+        result = self.results.get(path, FileResult(path, b"", b""))
+        if path not in self.new.units:
             return tuple(_counterpart(one, **NO_PARTNER) for one in result.optimizers)
-        own = {node: one.after for one, node in self.nodes[old] if node is not None}
-        wanted = _roots(self.old, before, own, self.become)
+        nodes = self.nodes.get(path, [])
+        texts = {node: one.after for one, node in nodes if node is not None}
+        wanted = _roots(self.old, texts, self.become)
         # what is optax in the old tree, or is made of no single definition, has a partner, too
         known = {place.text for place in wanted}
-        expected = self.old.add(old, result.after)
-        others = _transformations(self.old, expected, result.optimizers)
+        expected = Tree({path: result.after}, [path])
+        others = _transformations(expected, path, result.optimizers)
         rest = (place for place in others if place.text not in known)
-        found = _transformations(self.new, after, result.optimizers)
+        found = _transformations(self.new, path, result.optimizers)
         pairs = paired_places([*wanted, *rest], found)
         roots = {place.node: place for place in wanted}
         paired: list[EmittedOptimizer] = []
-        for emitted, node in self.nodes[old]:
+        for emitted, node in nodes:
             place = None if node is None else roots.get(node)
             # a part is compared within the whole
             if node is not None and place is None:
@@ -113,42 +113,19 @@ class Pairing:
         made = (place for place in free if isinstance(place.node, ast.Call))
         return (*paired, *map(_unpaired, made))
 
-    def of_new_file(self, path: Path) -> tuple[EmittedOptimizer, ...]:
-        """The transformations of a file that the old tree does not have."""
-        unit = self.new.unit(path) if self.new.mentions(path, b"optax") else None
-        if unit is None:
-            return ()
-        return tuple(map(_unpaired, _transformations(self.new, unit, ())))
-
     def _definitions(
-        self, old: Path
+        self, path: str, result: FileResult
     ) -> Iterator[tuple[EmittedOptimizer, ast.expr | None]]:
-        """The optimizers of an old file with the expressions that they were.
-
-        Those that `rewrite` has put into others are compared with these.
-        """
-        optimizers = self.results[old].optimizers
-        unit = self.old.unit(old) if optimizers else None
-        if unit is None:
-            return
-        expected = ast.unparse(self.old.add(old, self.results[old].after).tree)
+        """The optimizers of an old file with the expressions that they were."""
+        nodes = self.old.units[path].nodes if result.optimizers else ()
         taken: set[ast.expr] = set()
-        for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
-            # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.Momentum(0.1)))
-            legacy = emitted.legacy_expression
-            others = [one for one in optimizers if one.legacy_expression != legacy]
-            wholes = [one for one in others if legacy in one.legacy_expression]
-            rest = expected
-            for whole in wholes:
-                rest = rest.replace(_normal(whole.after), "")
-            if wholes and _normal(emitted.after) not in rest:
-                continue
+        for emitted in sorted(result.optimizers, key=lambda emitted: emitted.line):
             text = _normal(emitted.before)
             found = (
                 node
-                for node in unit.nodes
+                for node in nodes
                 if isinstance(node, ast.expr) and node not in taken
-                if unit.line(node.lineno) == emitted.line and ast.unparse(node) == text
+                if self.old.line(node) == emitted.line and ast.unparse(node) == text
             )
             node = next(found, None)
             taken.update(() if node is None else (node,))
@@ -167,7 +144,7 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
 
 
 def _transformations(
-    tree: Tree, unit: Unit, optimizers: Sequence[EmittedOptimizer]
+    tree: Tree, path: str, optimizers: Sequence[EmittedOptimizer]
 ) -> list[Place]:
     """Where a file makes transformations, beside those that are parts of others."""
     helpers: set[str] = set()
@@ -177,13 +154,33 @@ def _transformations(
         # scale_by_lamb(0.9, 0.999); a class of the helpers is not in such an expression
         for text in (emitted.after, emitted.optax_expression):
             named.update(names_in(f"({text})"))
-    making = _Making(tree, helpers, helpers & named)
-    nodes = {node: ast.unparse(node) for node in making.below(unit.tree)}
-    return _roots(tree, unit, nodes)
+    making = helpers & named
+    unit = tree.units[path]
+    # The inside of a helper is what `rewrite` has made.
+    inside = {
+        inner
+        for node in unit.nodes
+        if isinstance(node, Definition) and node.name in helpers
+        for inner in ast.walk(node)
+    }
+    nodes = [node for node in unit.nodes if isinstance(node, ast.expr)]
+    found = [
+        node
+        for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+        if node not in inside
+        if _makes(tree, node, making) or _is_handed(unit, node, making)
+    ]
+    return _roots(tree, {node: ast.unparse(node) for node in found})
+
+
+def _is_handed(unit: Unit, node: ast.expr, making: Container[str]) -> bool:
+    """Whether this is a helper that is called elsewhere: `train(make_optimizer)`."""
+    is_named = isinstance(node, ast.Name) and node.id in making
+    return is_named and unit.call_of(node) is None
 
 
 def _roots(
-    tree: Tree, unit: Unit, texts: Mapping[ast.expr, str], become: Become = NOTHING
+    tree: Tree, texts: Mapping[ast.expr, str], become: Mapping[ast.expr, str] = NOTHING
 ) -> list[Place]:
     """The places of some expressions, beside those that are parts of others."""
     # kernels = optax.adam(1e-3), a part of `tx = optax.multi_transform({"k": kernels}, labels)`
@@ -193,72 +190,42 @@ def _roots(
         for reached in tree.slice(node, become=become).reached:
             parts.update(ast.walk(reached))
     return [
-        Place(_scope(unit, node), _target(unit, node), _normal(text), node)
+        Place(*_place(tree.unit_of(node), node), _normal(text), node)
         for node, text in texts.items()
         if node not in parts
     ]
 
 
-def _scope(unit: Unit, node: ast.expr) -> str:
-    """The names of the functions and classes around a node, with dots between."""
-    around = (one for one in unit.ancestors(node) if isinstance(one, Definition))
-    return ".".join(reversed([one.name for one in around]))
+def _place(unit: Unit, node: ast.expr) -> tuple[str, str]:
+    """The names of the functions and classes around an expression, and what it is assigned to.
 
-
-def _target(unit: Unit, node: ast.expr) -> str:
-    """The target of the assignment around an expression, else the type of the statement."""
-    ancestors = unit.ancestors(node)
-    statement = next(one for one in ancestors if isinstance(one, ast.stmt))
+    Where it is no assignment, that is the type of the statement.
+    """
+    around = [*unit.ancestors(node)]
+    scopes = [one.name for one in around if isinstance(one, Definition)]
+    statement = next(one for one in around if isinstance(one, ast.stmt))
+    target = type(statement).__name__
     match statement:
         # tx = optax.adam(1e-3)
-        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
-            return ast.unparse(target)
-    return type(statement).__name__
+        case ast.Assign(targets=[name]) | ast.AnnAssign(target=name):
+            target = ast.unparse(name)
+    return ".".join(reversed(scopes)), target
 
 
-@dataclass(frozen=True)
-class _Making:
-    """Which expressions make transformations. `making` are the `helpers` that do."""
-
-    tree: Tree
-    helpers: set[str]
-    making: set[str]
-
-    def below(self, node: ast.AST) -> Iterator[ast.expr]:
-        """The outermost expressions below a node that make transformations."""
-        for child in ast.iter_child_nodes(node):
-            # The inside of a helper is what `rewrite` has made.
-            is_helper = isinstance(child, Definition) and child.name in self.helpers
-            # A helper that is handed over: `train(make_optimizer)`
-            is_called = isinstance(node, ast.Call) and node.func is child
-            is_handed = isinstance(child, ast.Name) and child.id in self.making
-            if isinstance(child, ast.expr) and (
-                self._makes(child) or (is_handed and not is_called)
-            ):
-                yield child
-            elif not is_helper:
-                yield from self.below(child)
-
-    def _makes(self, node: ast.expr) -> bool:
-        """Whether an expression is a call that gives a gradient transformation."""
-        if not isinstance(node, ast.Call):
-            return False
-        function = node.func
+def _makes(tree: Tree, node: ast.expr, making: Container[str]) -> bool:
+    """Whether an expression is a call that gives a gradient transformation."""
+    match node:
         # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
-        if isinstance(function, ast.Attribute) and function.attr == METHOD:
-            return self._makes(function.value)
-        is_applied = isinstance(function, ast.Call)
-        if isinstance(function, ast.Call):
-            function = function.func
-        if isinstance(function, ast.Name) and function.id in self.making:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name == METHOD:
+            return _makes(tree, inner, making)
+        case ast.Call(func=ast.Name(id=name)) if name in making:
             return True
-        if not isinstance(function, ast.Name | ast.Attribute):
-            return False
-        name = self.tree.slice(function).expression
         # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
-        if name == "optax.inject_hyperparams":
-            return is_applied
-        return not is_applied and makes_transformation(name)
+        case ast.Call(func=ast.Call(func=function)):
+            return tree.slice(function).expression == INJECTED
+        case ast.Call(func=ast.Name() | ast.Attribute() as function):
+            return makes_transformation(tree.slice(function).expression)
+    return False
 
 
 def makes_transformation(dotted: str) -> bool:
@@ -267,15 +234,13 @@ def makes_transformation(dotted: str) -> bool:
     if dotted == "optax.MultiSteps":
         return True
     root, _, path = dotted.partition(".")
-    is_path = all(part.isidentifier() for part in path.split("."))
-    if root != "optax" or not is_path:
+    if root != "optax" or dotted == INJECTED:
         return False
     try:
-        function = attrgetter(path)(optax)
-        result = inspect.signature(function).return_annotation
+        signature = inspect.signature(attrgetter(path)(optax))
     except (AttributeError, TypeError, ValueError):
         return False
-    return "GradientTransformation" in str(result)
+    return "GradientTransformation" in str(signature.return_annotation)
 
 
 def paired_places(
@@ -350,30 +315,35 @@ class _Pair:
     @property
     def compared(self) -> EmittedOptimizer:
         """The optimizer with the code of the new tree in the place of what `rewrite` emits."""
+        emitted = self.emitted
         wanted, found, legacy = self._slices(in_callers=False)
-        same = found.expression == wanted.expression
-        if same and self._alike(wanted, found) == found.definitions.keys():
+        is_same = found.expression == wanted.expression
+        if is_same and self._alike(wanted, found) == found.definitions.keys():
             # Both depend on the same code.
-            return self.emitted
-        moved = _moved(found.expression, wanted.expression, self.emitted)
-        alone = _without(found.expression, moved)
+            return emitted
+        moved = self._moved(wanted.expression, found.expression)
+        alone = _applied(_without(found.expression, moved), emitted)
         # optax.adam(config.lr), with `make(config.lr)` and `optim.Adam(rate)` in the old tree
         if {*names_in(alone)} - {*names_in(legacy.expression)}:
             wanted, found, legacy = self._slices(in_callers=True)
-            alone = _without(found.expression, moved)
+            alone = _applied(_without(found.expression, moved), emitted)
         alike = self._alike(wanted, found)
         common = found.definitions.keys() & (wanted.definitions.keys() | self._helpers)
+        old = self.trees.old
+        schedule = emitted.schedule
+        if schedule:
+            schedule = old.slice(old.place(schedule, self.old)).expression
         return _counterpart(
-            self.emitted,
+            emitted,
             after=ast.unparse(self.new),
             legacy_expression=legacy.expression,
-            optax_expression=_applied(alone, self.emitted),
+            optax_expression=alone,
             supports=tuple(found.definitions.values()),
             legacy_supports=tuple(legacy.definitions.values()),
             # A helper that the new tree has as `rewrite` emits it is known to be harmless.
             known=frozenset(alike & self._helpers.keys()),
             changed=frozenset(common - alike),
-            schedule=self._schedule(),
+            schedule=schedule,
         )
 
     def _slices(self, in_callers: bool) -> tuple[Slice, Slice, Slice]:
@@ -386,17 +356,27 @@ class _Pair:
             old.slice(legacy, KEPT, in_callers),
         )
 
+    def _moved(self, whole: str, found: str) -> int:
+        """The number of links that the old definition does not have, at the front of the chain.
+
+        `rewrite` puts the clipping of gradients there, which an old program does in its step:
+        `optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))`.
+        """
+        links = _links(whole)
+        moved = max(0, len(links) - len(_links(self.emitted.optax_expression)))
+        # A new tree that clips otherwise is compared with its clipping.
+        return moved if links[:moved] == _links(found)[:moved] else 0
+
     @cached_property
     def _helpers(self) -> dict[str, str]:
         """The helpers that `rewrite` emits, as they are in a slice."""
-        old = self.trees.old
-        units = (old.add(old.root, source.encode()) for source in self.emitted.supports)
-        return {
-            node.name: old.definition(node)
-            for unit in units
-            for node in unit.tree.body
-            if isinstance(node, Definition)
-        }
+        found: dict[str, str] = {}
+        for source in self.emitted.supports:
+            tree = Tree({"helper.py": source.encode()}, ["helper.py"])
+            for node in tree.units["helper.py"].tree.body:
+                if isinstance(node, Definition):
+                    found[node.name] = tree.definition(node)
+        return found
 
     def _alike(self, wanted: Slice, found: Slice) -> set[str]:
         """The definitions of the new tree that are as `rewrite` leaves or emits them."""
@@ -404,25 +384,6 @@ class _Pair:
         return {
             name for name, text in found.definitions.items() if known.get(name) == text
         }
-
-    def _schedule(self) -> str:
-        """The source text of the schedule, with its names followed."""
-        if not self.emitted.schedule:
-            return ""
-        old = self.trees.old
-        return old.slice(old.place(self.emitted.schedule, self.old)).expression
-
-
-def _moved(given: str, expected: str, emitted: EmittedOptimizer) -> int:
-    """The number of links that the old definition does not have, at the front of the chain.
-
-    `rewrite` puts the clipping of gradients there, which an old program does in its step:
-    `optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))`.
-    """
-    whole = _links(expected)
-    moved = max(0, len(whole) - len(_links(emitted.optax_expression)))
-    # A new tree that clips otherwise is compared with its clipping.
-    return moved if whole[:moved] == _links(given)[:moved] else 0
 
 
 def _without(expression: str, moved: int) -> str:
@@ -435,13 +396,11 @@ def _without(expression: str, moved: int) -> str:
 
 def _applied(expression: str, emitted: EmittedOptimizer) -> str:
     """The new expression with sampled arguments, if it is a function that its program calls."""
-    match ast.parse(emitted.optax_expression, mode="eval").body:
-        # `make_optimizer(0.1)`, where `make_optimizer` is handed over and called elsewhere
-        case ast.Call(func=ast.Name(id=name)) as call if name == emitted.after:
-            called = ast.unparse(call.func)
-            arguments = emitted.optax_expression[len(called) :]
-            return f"({expression}){arguments}"
-    return expression
+    # `make_optimizer(0.1)`, where `make_optimizer` is handed over and called elsewhere
+    name, _, arguments = emitted.optax_expression.partition("(")
+    if name != emitted.after:
+        return expression
+    return _normal(f"({expression})({arguments}")
 
 
 def _links(text: str) -> list[str]:

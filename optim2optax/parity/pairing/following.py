@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from codemods.analysis.queries import Queries
 from codemods.inference.binding import Bound, bind, signature_of
-from codemods.inference.reading import Binding, Index, Reader
+from codemods.inference.objects import Class, External, Function, Module
 from codemods.inference.scopes import Scope
 from codemods.removed import table
 from codemods.sources.modules import Unit
-from codemods.sources.notebook import python_of, read_notebook
+from codemods.sources.notebook import read
+from codemods.sources.parsing import parse
+from codemods.sources.relevance import import_graph, reachable
 from codemods.vocabulary import words
 from optim2optax.parity.optimizer.harmless import may_have_effects
 from optim2optax.parity.optimizer.sampling import (
@@ -36,10 +39,7 @@ FOLLOWED = frozenset(KNOWN_MODULES) - {"jnp", "np", "onp", "optim"}
 """The packages whose names are written out, however a file imports them."""
 
 MUTATING = words("add append clear extend insert pop remove setdefault sort update")
-Become: TypeAlias = Mapping[ast.expr, str]
-"""What some expressions of the old tree are in the new one."""
-
-NOTHING: Become = MappingProxyType({})
+NOTHING: Mapping[ast.expr, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -56,43 +56,49 @@ class Slice:
 
 
 class Tree:
-    """The files of a project, and what their names are bound to."""
+    """Some files of a project by their paths, with those that they import, as codemods reads them.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._units: dict[Path, Unit | None] = {}
-        self._scopes: dict[ast.AST, Scope] = {}
-        self._modules: dict[Unit, Scope] = {}
-        self._index = Index()
-        self._changed: set[tuple[Scope | None, str]] = set()
+    A file that is no Python is none of them.
+    """
 
-    def mentions(self, path: Path, word: bytes) -> bool:
-        """Whether the bytes of a file have a word; False if there is no file."""
-        return path.is_file() and word in path.read_bytes()
+    def __init__(self, contents: Mapping[str, bytes], wanted: Iterable[str]) -> None:
+        texts = {}
+        for path, content in contents.items():
+            with suppress(ValueError):
+                texts[path] = read(path, content)
+        imports, _ = import_graph({path: text.code for path, text in texts.items()})
+        self.units: dict[str, Unit] = {}
+        for path in reachable(wanted, imports) & texts.keys():
+            text = texts[path]
+            with suppress(SyntaxError, RecursionError):
+                unit = Unit(path, text.code, parse(text.code), text.places)
+                self.units[path] = unit
+        self._flow = Queries(self.units.values()).flow
+        self._scopes = self._flow.reading.scopes
+        self._changed = {
+            (self._scopes[name].binding(name.id), name.id) for name in self._mutated()
+        }
 
-    def unit(self, path: Path) -> Unit | None:
-        """A file; None if there is none, or if it cannot be read as Python."""
-        if path not in self._units:
-            try:
-                self._units[path] = self.add(path, path.read_bytes())
-            except (OSError, SyntaxError, ValueError):
-                self._units[path] = None
-        return self._units[path]
+    def _mutated(self) -> Iterator[ast.Name]:
+        """The names of what is changed in place."""
+        index = self._flow.engine.index
+        # settings["rate"] = 1e-3; settings.rate = 1e-3
+        owners = [store.target.value for store in index.item_stores]
+        for stores in index.stores.values():
+            owners += [store.owner for store in stores]
+        # settings.update(rate=1e-3)
+        for word in MUTATING:
+            for call in index.called.get(word, ()):
+                if isinstance(call.func, ast.Attribute):
+                    owners.append(call.func.value)
+        return (one for one in owners if isinstance(one, ast.Name))
 
-    def add(self, path: Path, content: bytes) -> Unit:
-        """A file with this content. Raises SyntaxError or ValueError."""
-        is_notebook = path.suffix == ".ipynb"
-        places = read_notebook(content).places if is_notebook else ()
-        text = content.decode("utf-8-sig", "replace")
-        code = python_of(content) if is_notebook else text
-        unit = Unit(str(path), code, ast.parse(code), places)
-        self._modules[unit] = Reader(unit, self._scopes, self._index).contents.scope
-        for node in unit.nodes:
-            name = _changed_by(node)
-            if name is not None:
-                owner = self._scopes[name].binding(name.id)
-                self._changed.add((owner, name.id))
-        return unit
+    def line(self, node: ast.expr) -> int:
+        """The line of its file in which a node stands."""
+        return self.unit_of(node).line(node.lineno)
+
+    def unit_of(self, node: ast.expr) -> Unit:
+        return self._scopes[node].unit
 
     def place(self, text: str, at: ast.AST) -> ast.expr:
         """An expression that is as if it stood where a node stands."""
@@ -103,25 +109,46 @@ class Tree:
     def bound(self, name: ast.Name) -> tuple[Scope, BoundTo] | None:
         """The scope in which a name is bound, and to what; None if the file has no such name."""
         scope = self._scopes[name].binding(name.id)
-        return None if scope is None else (scope, self._bound_in(scope, name.id))
+        if scope is None:
+            return None
+        return scope, self._value(scope, name.id)
 
     def of_module(self, unit: Unit, name: str) -> BoundTo:
         """What a name of a module is bound to."""
-        return self._bound_in(self._modules[unit], name)
+        return self._value(self._flow.modules[unit], name)
+
+    def _value(self, scope: Scope, name: str) -> BoundTo:
+        """What a variable is bound to; one that is bound twice may have either value."""
+        bindings = self._flow.engine.bindings_of(scope, name)
+        is_parameter = any(isinstance(one.node, ast.arg) for one in bindings)
+        if is_parameter or (scope, name) in self._changed:
+            return None
+        place = ("variable", scope, name)
+        match self._flow.sources(place):
+            case [ast.expr() as value]:
+                return value
+            # from common import rate
+            case [("variable", Scope() as other, str(its_name))]:
+                found = None if other is scope else self._value(other, its_name)
+                if found is not None:
+                    return found
+        match self._flow.solver.at(place):
+            case [External(name=dotted)] if dotted.partition(".")[0] in FOLLOWED:
+                return dotted
+            case [Module(unit=Unit() as unit)]:
+                return unit
+            case [Function(node=node) | Class(node=node)]:
+                return node if isinstance(node, Definition) else None
+        return None
 
     def given(self, scope: Scope, name: str) -> ast.expr | None:
         """What all calls in the file give a parameter of a function, if that is the same text."""
-        function = scope.node
-        if not isinstance(function, ast.FunctionDef):
+        function, around = scope.node, scope.parent
+        if not isinstance(function, ast.FunctionDef) or around is None:
             return None
         signature = signature_of(function.args)
         found: dict[str, ast.expr] = {}
-        for use in scope.unit.nodes:
-            if not isinstance(use, ast.Name) or use.id != function.name:
-                continue
-            owner = self.bound(use)
-            if owner is None or owner[1] is not function:
-                continue
+        for use in self._flow.engine.index.reads[around, function.name]:
             call = scope.unit.call_of(use)
             # train(create_optimizer): it is called elsewhere
             bound = None if call is None else bind(signature, call)
@@ -133,71 +160,17 @@ class Tree:
             found[ast.unparse(value)] = value
         return next(iter(found.values())) if len(found) == 1 else None
 
-    def _bound_in(self, scope: Scope, name: str) -> BoundTo:
-        """What a name is bound to; a name that is bound twice may have either value."""
-        bindings = self._index.bindings.get((scope, name), [])
-        if len(bindings) != 1 or (scope, name) in self._changed:
-            return None
-        match bindings[0]:
-            case Binding(node=ast.ImportFrom() as node, alias=ast.alias() as alias):
-                return self._imported(scope, node.module or "", alias.name, node.level)
-            # `import jax.numpy` binds `jax`.
-            case Binding(alias=ast.alias(name=module, asname=asname)):
-                return self._imported(scope, module if asname else top_level(module))
-            case Binding(
-                node=(
-                    ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef()
-                ) as definition
-            ):
-                return definition
-            # optimizer_def = optim.Adam(1e-3)
-            case Binding(source=ast.expr() as value, steps=()):
-                return value
-            # rate, decay = 1e-3, 0.9
-            case Binding(source=ast.Tuple(elts=values), steps=[("item", int(place))]):
-                if not any(isinstance(value, ast.Starred) for value in values):
-                    return values[place]
-        return None
-
-    def _imported(
-        self, scope: Scope, module: str, name: str = "", level: int = 0
-    ) -> BoundTo:
-        """A module that is imported, or a name in it. `level` is the number of dots in front."""
-        whole = ".".join(part for part in (module, name) if part)
-        if top_level(module) in FOLLOWED and not level:
-            return whole
-        path = Path(scope.unit.path)
-        home = self._module(module, level, path) if name else None
-        bound = None if home is None else self.of_module(home, name)
-        # from . import settings
-        return self._module(whole, level, path) if bound is None else bound
-
-    def _module(self, name: str, level: int, path: Path) -> Unit | None:
-        """The module that an import in the file at `path` means, if it is one of the project."""
-        folders = [
-            folder for folder in path.parents if folder.is_relative_to(self.root)
-        ]
-        # `from ..models import x` means one folder, `from models import x` may mean any around.
-        if level:
-            folders = folders[level - 1 : level]
-        for folder in folders:
-            place = folder.joinpath(*filter(None, name.split(".")))
-            for found in (place.with_suffix(".py"), place / "__init__.py"):
-                if found.is_file():
-                    return self.unit(found)
-        return None
-
     def slice(
         self,
         node: ast.expr,
         kept: frozenset[str] = frozenset(),
         in_callers: bool = False,
-        become: Become = NOTHING,
+        become: Mapping[ast.expr, str] = NOTHING,
     ) -> Slice:
         """An expression, and the code that it depends on; the names in `kept` stay.
 
         Parameters stay too, unless they are to be followed to what all calls in the file give
-        them. Some nodes `become` other source texts.
+        them. Some nodes of the old tree `become` other source texts in the new one.
         """
         follower = _Follower(self, kept, in_callers, become)
         expression = ast.unparse(ast.fix_missing_locations(follower.copied(node)))
@@ -222,7 +195,7 @@ class _Follower:
         tree: Tree,
         kept: frozenset[str],
         in_callers: bool,
-        become: Become,
+        become: Mapping[ast.expr, str],
     ) -> None:
         self.tree = tree
         self.kept = kept
@@ -331,24 +304,3 @@ class _Follower:
             found.body = found.body[1:] or [ast.Pass()]
         self.definitions[name] = ast.unparse(ast.fix_missing_locations(found))
         return name
-
-
-def _changed_by(node: ast.AST) -> ast.Name | None:
-    """The name of what a statement changes in place."""
-    match node:
-        # settings.update(rate=1e-3)
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=attribute))
-        ) if attribute in MUTATING:
-            return name
-        # settings["rate"] = 1e-3; del settings.rate
-        case (
-            ast.Subscript(value=ast.Name() as name, ctx=ast.Store() | ast.Del())
-            | ast.Attribute(value=ast.Name() as name, ctx=ast.Store() | ast.Del())
-        ):
-            return name
-    return None
-
-
-def top_level(module: str) -> str:
-    return module.partition(".")[0]

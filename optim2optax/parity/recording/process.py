@@ -71,13 +71,8 @@ def finish_at_exit(
         if found:
             recorder.writer.write({"foreign": list(found)})
 
-    atexit.register(finish)
-    # A program may end by `os._exit`, without the functions of `atexit`.
-    os._exit = _ending(os._exit, finish, os.getpid())
-
-
-def _ending(end: Callable[[int], Any], finish: Callable[[], None], process: int) -> Any:
-    """`os._exit`, which waits until all is recorded."""
+    end: Callable[[int], Any] = os._exit
+    process = os.getpid()
 
     def end_recorded(status: int) -> None:
         # A process that was forked off records nothing.
@@ -85,7 +80,9 @@ def _ending(end: Callable[[int], Any], finish: Callable[[], None], process: int)
             finish()
         end(status)
 
-    return end_recorded
+    atexit.register(finish)
+    # A program may end by `os._exit`, without the functions of `atexit`.
+    vars(os)["_exit"] = end_recorded
 
 
 def import_packages(path: Path | None) -> None:

@@ -176,25 +176,14 @@ def _sums_of_finite(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
 def largest(values: jax.Array) -> jax.Array:
     """The largest absolute value that is finite, or 0, taken a piece at a time as well."""
 
-    def of(part: jax.Array) -> jax.Array:
-        absolute = jnp.abs(part)
+    def of(blocks: jax.Array, _: Any) -> dict[str, jax.Array]:
+        absolute = jnp.abs(blocks)
         finite = jnp.where(jnp.isfinite(absolute), absolute, 0)
-        return jnp.max(finite, initial=0)
+        return {"sums": jnp.max(finite, axis=1, initial=0)}
 
     flat = jnp.ravel(values)
-    number = _pieces(flat.size)
-    piece = flat.size // number
-    if number == 1:
-        return of(flat)
-
-    def of_piece(start: jax.Array) -> jax.Array:
-        return of(jax.lax.dynamic_slice(flat, (start,), (piece,)))
-
-    starts = np.arange(number) * piece
-    found = jax.lax.map(of_piece, starts)
-    # The pieces are of one size, and the division leaves a rest.
-    rest = of(flat[number * piece :])
-    return jnp.maximum(jnp.max(found), rest)
+    of_blocks = of(flat[None], 0) if flat.size <= LARGEST else _over_pieces(of, flat)
+    return jnp.max(of_blocks["sums"])
 
 
 def positions(leaf: str, size: int) -> NDArray[np.int64]:

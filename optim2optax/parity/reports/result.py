@@ -10,7 +10,13 @@ from importlib.metadata import version
 from typing import Literal
 
 from optim2optax import __version__
-from optim2optax.parity.judging.comparison import SEVERITY, Comparison, Verdict, gate
+from optim2optax.parity.judging.comparison import (
+    SEVERITY,
+    Comparison,
+    Difference,
+    Verdict,
+    gate,
+)
 
 Level = Literal["optimizer", "scenario", "command"]
 
@@ -36,6 +42,11 @@ class Case:
     @property
     def outcome(self) -> Verdict:
         return self.comparison.verdict if self.comparison else Verdict.COULD_NOT_RUN
+
+    @property
+    def difference(self) -> Difference | None:
+        """Where the two sides first differ, if they do."""
+        return self.comparison.first_difference if self.comparison else None
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -74,10 +85,10 @@ class Environment:
     matmul_precision: str
     xla_flags: str
 
-    @property
-    def named_versions(self) -> str:
-        """The versions in words."""
-        return ", ".join(f"{name} {found}" for name, found in self.versions.items())
+    def __str__(self) -> str:
+        versions = ", ".join(f"{name} {found}" for name, found in self.versions.items())
+        devices = f"{self.device_count} × {self.device_kind} ({self.platform})"
+        return f"{devices}; {versions}; seed {self.seed}"
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +12,6 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-TEMPORARY = "optim2optax-"
-"""The start of the names of temporary folders; the number of the process that made it follows."""
 
 NOT_FOUND = 127
 """The exit code of a shell whose command does not exist."""
@@ -83,29 +78,6 @@ def watched(words: Iterable[str]) -> list[str]:
     That holds even if this process is killed.
     """
     return [sys.executable, "-I", __file__, str(os.getpid()), *words]
-
-
-def remove_abandoned(folder: Path) -> None:
-    """Remove from a folder the temporary folders of runs that were killed."""
-    for path in folder.glob(f"{TEMPORARY}*-*"):
-        number = re.match(rf"{TEMPORARY}(\d+)-", path.name)
-        if number and _is_ours(path) and not _is_alive(int(number[1])):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether this user made a folder; never on Windows, where `os.kill(process, 0)` ends it."""
-    if not hasattr(os, "getuid") or not path.is_dir() or path.is_symlink():
-        return False
-    return path.stat().st_uid == os.getuid()
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return not isinstance(error, ProcessLookupError)
-    return True
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -10,7 +10,6 @@ import io
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from optim2optax.parity.running.devices import flags_for_old_xla
 from optim2optax.parity.running.interpreter import WORKER
 from optim2optax.parity.running.processes import end_of, run_whole, watched
+from optim2optax.parity.scenario.tape import Tape
 
 CASES = "cases"
 REPLAY = "replay"
@@ -29,19 +29,8 @@ class BaselineError(ValueError):
     """A file is no baseline, or has no such scenario, or an old side failed elsewhere."""
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """What the old side of one scenario yielded, each value by leaf path.
-
-    `replay` says whether it is a replay of recorded gradients.
-    """
-
-    values: list[dict[str, NDArray[Any]]]
-    replay: bool
-
-
-def as_bytes(baselines: Mapping[str, Baseline]) -> bytes:
-    """Baselines, by the names of their cases, as the content of an .npz file."""
+def as_bytes(baselines: Mapping[str, Tape]) -> bytes:
+    """What old sides yielded, by the names of their cases, as the content of an .npz file."""
     arrays: dict[str, Any] = {CASES: np.asarray(list(baselines))}
     for number, baseline in enumerate(baselines.values()):
         arrays[f"{number}/{REPLAY}"] = np.asarray(baseline.replay)
@@ -53,7 +42,7 @@ def as_bytes(baselines: Mapping[str, Baseline]) -> bytes:
     return file.getvalue()
 
 
-def load_baseline(path: Path, case: str) -> Baseline:
+def load_baseline(path: Path, case: str) -> Tape:
     """The baseline of a case.
 
     Raises:
@@ -71,7 +60,7 @@ def load_baseline(path: Path, case: str) -> Baseline:
     )
 
 
-def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
+def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Tape:
     """Run the old side of a scenario under another interpreter.
 
     Raises:
@@ -89,7 +78,7 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
             return _read(arrays)
 
 
-def _read(arrays: Any, prefix: str = "") -> Baseline:
+def _read(arrays: Any, prefix: str = "") -> Tape:
     """What an old side yielded, by the arrays of a file whose names have a prefix."""
     values: dict[int, dict[str, NDArray[Any]]] = {}
     for key in arrays.files:
@@ -97,5 +86,7 @@ def _read(arrays: Any, prefix: str = "") -> Baseline:
         step, slash, leaf = key.removeprefix(prefix).partition("/")
         if key.startswith(prefix) and slash:
             values.setdefault(int(step), {})[leaf] = arrays[key]
-    in_order = [values[step] for step in sorted(values)]
-    return Baseline(in_order, bool(arrays[f"{prefix}{REPLAY}"]))
+    tape = Tape()
+    tape.values = [values[step] for step in sorted(values)]
+    tape.replay = bool(arrays[f"{prefix}{REPLAY}"])
+    return tape

@@ -93,18 +93,16 @@ def module_of(scenario: Path) -> str | None:
     """
     tree = ast.parse(scenario.read_bytes(), str(scenario))
     for node in tree.body:
-        if not isinstance(node, ast.Assign):
-            continue
-        # module = "../train.py"
-        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-        if "module" not in names:
-            continue
-        # The scenario is run later, and here only read.
-        value = node.value.value if isinstance(node.value, ast.Constant) else None
-        if not isinstance(value, str):
-            said = ast.unparse(node)
-            raise ValueError(f"`{said}` is not the path of a file as a plain text")
-        return value
+        match node:
+            # module = "../train.py"
+            case ast.Assign(
+                targets=[ast.Name(id="module")], value=ast.Constant(value=str(path))
+            ):
+                return path
+            case ast.Assign(targets=[ast.Name(id="module")]):
+                # The scenario is run later, and here only read.
+                said = ast.unparse(node)
+                raise ValueError(f"`{said}` is not the path of a file as a plain text")
     return None
 
 

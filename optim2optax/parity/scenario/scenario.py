@@ -12,11 +12,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from optim2optax.parity.judging.comparison import Comparison
+from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import compare_trajectories
 from optim2optax.parity.judging.noise import settled
 from optim2optax.parity.recording.inputs import why_not
 from optim2optax.parity.replaying import replayed
-from optim2optax.parity.scenario.baseline import Baseline, drive_elsewhere
+from optim2optax.parity.scenario.baseline import drive_elsewhere
 from optim2optax.parity.scenario.driving import drive
 from optim2optax.parity.scenario.states import with_states
 from optim2optax.parity.scenario.tape import Tape, evidence_of
@@ -58,18 +59,14 @@ def _run_both_loops(
     evidence = evidence_of(old, new)
 
     def compare(gate: float | None = None) -> Comparison:
-        return compare_trajectories(
-            old.values, new.values, None, not old.replay, evidence, gate
-        )
+        return _compared(old, new, evidence, gate)
 
     def noise() -> Comparison | None:
         """The old side against itself, with each new parameter off by a unit in the last place."""
         again = Tape(rounding=True, wide=old.wide)
         try:
             drive(scenario, before, True, again)
-            found = compare_trajectories(
-                old.values, again.values, closed_loop=True, evidence=evidence
-            )
+            found = _compared(old, again, evidence)
         except Exception:  # noqa: BLE001 - a user's code may check a value that is another one here
             return None
         # A program that steps by hand was not rounded otherwise.
@@ -85,27 +82,28 @@ def _run_both_loops(
 
 def baseline_of(
     scenario: Path, before: Path, legacy_python: Path | None = None
-) -> Baseline:
-    """The baseline of a scenario: what its old side yields."""
+) -> Tape:
+    """What the old side of a scenario yields, to be kept."""
     if legacy_python is not None:
         return drive_elsewhere(legacy_python, scenario, before)
     old = Tape()
     drive(scenario, before, True, old)
-    return Baseline(old.values, old.replay)
+    return old
 
 
-def compare_with_baseline(
-    baseline: Baseline, scenario: Path, after: Path
-) -> Comparison:
+def compare_with_baseline(old: Tape, scenario: Path, after: Path) -> Comparison:
     """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
-    old, new = Tape(), Tape()
-    old.values = baseline.values
+    new = Tape()
     drive(scenario, after, False, new)
+    return _compared(old, new, evidence_of(old, new))
+
+
+def _compared(
+    old: Tape, new: Tape, evidence: Evidence, gate: float | None = None
+) -> Comparison:
+    """Judge what both sides yielded."""
     return compare_trajectories(
-        old.values,
-        new.values,
-        closed_loop=not baseline.replay,
-        evidence=evidence_of(old, new),
+        old.values, new.values, None, not old.replay, evidence, gate
     )
 
 

@@ -79,15 +79,21 @@ class Project:
             return {path: result.optimizers for path, result in self.rewritten.items()}
         from optim2optax.parity.pairing.counterpart import Pairing
 
-        pairing = Pairing(self.old_tree, self.root, self.rewritten)
-        emitted: dict[Path, tuple[EmittedOptimizer, ...]] = {}
-        for old in self.rewritten:
-            path = self.root / old.relative_to(self.old_tree)
-            emitted[path] = pairing.in_new_tree(old, path)
-        for path in self.files:
-            if path not in emitted and path.suffix == ".py":
-                emitted[path] = pairing.of_new_file(path)
-        return emitted
+        old, new = self.old_tree, self.root
+        results = {
+            str(path.relative_to(old)): result
+            for path, result in self.rewritten.items()
+        }
+        pairing = Pairing(self._contents(old), self._contents(new), results)
+        own = (path for path in self.files if path.is_relative_to(new))
+        paths = dict.fromkeys((*results, *(str(path.relative_to(new)) for path in own)))
+        return {new / path: pairing.in_new_tree(path) for path in paths}
+
+    def _contents(self, root: Path) -> dict[str, bytes]:
+        """What is in the files of a tree, by their paths in it."""
+        files = (Path(file.location) for file in self._found([root]))
+        inside = (path for path in files if path.is_relative_to(root))
+        return {str(path.relative_to(root)): path.read_bytes() for path in inside}
 
     @cached_property
     def rewritten(self) -> Mapping[Path, FileResult]:

@@ -15,11 +15,11 @@ import click
 import jax
 
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.parity import reports
 from optim2optax.parity.pairing.counterpart import paired_count
+from optim2optax.parity.reports import rendering
 from optim2optax.parity.reports.result import Case, Report, environment, urgency
-from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
-from optim2optax.parity.scenario.baseline import Baseline, as_bytes
+from optim2optax.parity.scenario.baseline import as_bytes
+from optim2optax.parity.scenario.tape import Tape
 from optim2optax.parity.session.project import Project, Request
 from optim2optax.parity.session.tasks import ScenarioTask, Task, selecting, tasks
 from optim2optax.project.replacing import replacing
@@ -52,7 +52,7 @@ def run(
         if request.before is not None and request.paths:
             click.echo(paired_count([*chain.from_iterable(project.emitted.values())]))
         cases: list[Case] = []
-        baselines: dict[str, Baseline] = {}
+        baselines: dict[str, Tape] = {}
         for task, case in zip(chosen, share(Task.run, chosen, jobs), strict=True):
             cases.append(case)
             _show(f"Comparing {len(cases)}/{len(chosen)}")
@@ -65,7 +65,7 @@ def run(
         # That is process 0 among those of `jax.distributed`, or the only one.
         if jax.process_index() != 0:
             return report.exit_code
-        click.echo(reports.render_text(report, color=True), nl=False)
+        click.echo(rendering.render_text(report, color=True), nl=False)
         errors = [*_written(report, baselines, files)]
     for reason in errors:
         click.echo(f"error: {reason}", err=True)
@@ -98,15 +98,10 @@ def _nothing_compared(request: Request, expression: str | None) -> int:
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """A folder for all temporary files, also of other processes.
-
-    Nothing is left of a process that was killed.
-    """
+    """A folder for all temporary files, also of other processes that are killed."""
     before = os.environ.get("TMPDIR")
-    remove_abandoned(Path(tempfile.gettempdir()))
-    prefix = f"{TEMPORARY}{os.getpid()}-"
     with tempfile.TemporaryDirectory(
-        prefix=prefix, ignore_cleanup_errors=True
+        prefix="optim2optax-", ignore_cleanup_errors=True
     ) as folder:
         # `tempfile` asks for TMPDIR once, and other processes inherit it
         os.environ["TMPDIR"] = tempfile.tempdir = folder
@@ -121,14 +116,14 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 def _written(
-    report: Report, baselines: Mapping[str, Baseline], files: Mapping[str, Path]
+    report: Report, baselines: Mapping[str, Tape], files: Mapping[str, Path]
 ) -> Iterator[str]:
     """Write the reports, and give the errors of what cannot be written."""
     contents: dict[str, Callable[[], bytes]] = {
-        "json": lambda: reports.render_json(report).encode(),
-        "junit": lambda: reports.render_junit(report),
-        "markdown": lambda: reports.render_markdown(report).encode(),
-        "html": lambda: reports.render_html(report).encode(),
+        "json": lambda: rendering.render_json(report).encode(),
+        "junit": lambda: rendering.render_junit(report),
+        "markdown": lambda: rendering.render_markdown(report).encode(),
+        "html": lambda: rendering.render_html(report).encode(),
         "save": lambda: as_bytes(baselines),
     }
     for name, path in files.items():

@@ -24,9 +24,9 @@ from optim2optax.parity.cases import (
 )
 from optim2optax.parity.reports.result import Case, Level
 from optim2optax.parity.running.trees import commit_of
-from optim2optax.parity.scenario.baseline import Baseline
 from optim2optax.parity.scenario.driving import module_of
 from optim2optax.parity.scenario.scenario import baseline_of
+from optim2optax.parity.scenario.tape import Tape
 from optim2optax.parity.session.project import SCENARIO, Project, Request
 
 Selects: TypeAlias = Callable[[str], bool]
@@ -54,12 +54,8 @@ class Task:
 
     def run(self) -> Case:
         """Run it. What the user's code prints is not shown, and what it raises is the result."""
-        try:
-            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-                case = self.compared()
-        except (Exception, SystemExit) as error:  # noqa: BLE001
-            reason = f"{type(error).__name__}: {error}"
-            case = Case(self.name, self.level, None, reason=reason)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            case = self.compared()
         return replace(case, reproduction=self.repeated)
 
     @property
@@ -117,7 +113,7 @@ class ScenarioTask(Task):
         sides = self.path, self.before, self.after
         return scenario_case(self.name, *sides, legacy_python, asked.against)
 
-    def baseline(self) -> Baseline:
+    def baseline(self) -> Tape:
         """What the old side yields. It runs once more."""
         with as_module(self.before) as old:
             return baseline_of(self.path, old, self.request.options.legacy_python)

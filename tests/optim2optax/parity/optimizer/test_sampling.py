@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from optim2optax.parity.optimizer.sampling import sample
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.optimizer.texts import Sample, sampled_texts
 
 STAY = {
     "literals": ("optim.Adam(1e-3, beta2=0.99)", "optax.adam(1e-3, b2=0.99)"),
@@ -57,9 +58,14 @@ REPLACED = {
 }
 
 
+def sample(old: str, new: str) -> Sample:
+    helper = "def partition_by_path(*groups): ..."
+    return sampled_texts(EmittedOptimizer("", 1, "", "", old, new, False, (helper,)))
+
+
 @pytest.mark.parametrize(("old", "new"), STAY.values(), ids=STAY)
 def test_stays(old: str, new: str) -> None:
-    found = sample(old, new, ["partition_by_path"])
+    found = sample(old, new)
     assert eval_free(found.legacy) == eval_free(old)
     assert eval_free(found.optax) == eval_free(new)
     assert found.values == {}
@@ -69,7 +75,7 @@ def test_stays(old: str, new: str) -> None:
     ("old", "new", "legacy", "optax"), REPLACED.values(), ids=REPLACED
 )
 def test_replaced(old: str, new: str, legacy: str, optax: str) -> None:
-    found = sample(old, new, ["partition_by_path"])
+    found = sample(old, new)
     assert (found.legacy, found.optax) == (legacy, optax)
 
 
@@ -89,7 +95,6 @@ def test_sampled_predicates_choose_different_leaves() -> None:
     found = sample(
         "optim.MultiOptimizer((optim.ModelParamTraversal(f), optim.Adam(1)), (optim.ModelParamTraversal(g), optim.Adam(2)))",
         "partition_by_path((f, optax.adam(1)), (g, optax.adam(2)))",
-        ["partition_by_path"],
     )
     first, second = found.values.values()
     for path in (

@@ -48,9 +48,12 @@ def now(tmp_path: Path) -> Now:
             assert one in text, text
             text = text.replace(one, other)
         (new / "train.py").write_text(text)
-        paths = old / "train.py", new / "train.py"
-        by_path = {old / result.path: result for result in results}
-        return Pairing(old, new, by_path).in_new_tree(*paths)
+        before, after = (
+            {path.name: path.read_bytes() for path in tree.iterdir()}
+            for tree in (old, new)
+        )
+        by_path = {result.path: result for result in results}
+        return Pairing(before, after, by_path).in_new_tree("train.py")
 
     return build
 
@@ -111,10 +114,9 @@ def test_twins(
         assert why in cases[-1].reason
 
 
-def test_all_of_a_new_file_are_nobodys(tmp_path: Path) -> None:
-    path = tmp_path / "more.py"
-    path.write_text("import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n")
-    [found] = Pairing(tmp_path, tmp_path, {}).of_new_file(path)
+def test_all_of_a_new_file_are_nobodys() -> None:
+    new = b"import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n"
+    [found] = Pairing({}, {"more.py": new}, {}).in_new_tree("more.py")
     assert optimizer_case("case", found, 12, 0).outcome is Verdict.COULD_NOT_RUN
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from optim2optax.parity.reports import render_html
+from optim2optax.parity.reports.rendering import render_html
 from tests.optim2optax.browsers import check_accessible, launched
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
 

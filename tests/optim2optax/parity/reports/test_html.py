@@ -9,7 +9,7 @@ import pytest
 
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.judging.judge import compare_trajectories
-from optim2optax.parity.reports import render_html
+from optim2optax.parity.reports.rendering import render_html
 from optim2optax.parity.reports.result import Case, Report
 from tests.optim2optax.parity.reports.cases import ENVIRONMENT
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from optim2optax.parity.reports import (
+from optim2optax.parity.reports.rendering import (
     render_html,
     render_json,
     render_markdown,

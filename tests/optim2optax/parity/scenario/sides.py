@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
 
-from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.judging.comparison import Comparison, with_open_loop
 from optim2optax.parity.scenario.scenario import run_both_loops
 
 
@@ -27,7 +27,4 @@ def written(folder: Path, scenario: str, before: str, after: str) -> Sides:
 
 def run_scenario(scenario: Path, before: Path, after: Path) -> Comparison:
     """The closed loop, or the open one if that alone shows a difference."""
-    closed, opened = run_both_loops(scenario, before, after)
-    if closed.verdict is Verdict.DIFFERENT or opened is None:
-        return closed
-    return opened if opened.verdict is Verdict.DIFFERENT else closed
+    return with_open_loop(*run_both_loops(scenario, before, after))

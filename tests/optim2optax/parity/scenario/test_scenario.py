@@ -323,7 +323,7 @@ def test_an_error_far_below_the_gate_of_the_closed_loop_shows(tmp_path: Path) ->
     shown = scenario_case("case", *case)
 
     assert shown.outcome is Verdict.DIFFERENT
-    assert "open loop" in shown.reason
+    assert "open loop" in " ".join(shown.remarks)
 
 
 QUIET = """
