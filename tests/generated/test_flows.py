@@ -11,8 +11,9 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.generated.flows import ALL, Flow, flow, flows
+from tests.generated.flows import ALL, flow, flows
 from tests.generated.verdicts import KEPT, Kind, verdict
+from tests.generated.writing import Flow
 
 MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
 LOUD: Kind = "half migrated"
