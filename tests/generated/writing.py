@@ -13,6 +13,8 @@ from pathlib import Path
 from random import Random
 from textwrap import indent
 
+from tests.codemods.programs import sections
+
 HOLE = re.compile(r"(?P<ahead>^ *)?<(?P<symbol>[a-z_]+)(?P<once>!?)>", re.MULTILINE)
 ABOVE = re.compile(r"^---(?: (?P<path>\S+))?\n", re.MULTILINE)
 LET = re.compile(r"^let (\w+) ?(.*)(?:\n|\Z)", re.MULTILINE)
@@ -51,12 +53,11 @@ Grammar = dict[str, list[str]]
 
 def grammar(path: Path) -> Grammar:
     """The alternatives of each symbol in a file."""
-    _, *parts = re.split(r"^== (.+)\n", path.read_text(), flags=re.MULTILINE)
     return {
         symbol: [
             one.strip("\n") for one in re.split(r"^--\n", text, flags=re.MULTILINE)
         ]
-        for symbol, text in zip(parts[::2], parts[1::2], strict=True)
+        for symbol, text in sections(path.read_text()).items()
     }
 
 

@@ -4,19 +4,19 @@ What comes from out of view holds nobody back. What reads of it what only legacy
 reported, or that at which an optimizer goes out of view.
 
 The programs are in `out_of_view/`. Each begins with `== ` and what it is about; if it has several files, each of them begins
-with `# ---- ` and its path. All import what they share from `common`.
+with `-- ` and its path. All import what they share from `common`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from codemods import Options
+from tests.codemods.programs import files, sections
 from tests.generated.verdicts import KEPT, verdict
 
 HERE = Path(__file__).parent / "out_of_view"
@@ -37,26 +37,13 @@ def size(params):
 """
 
 
-def programs() -> Iterator[tuple[str, dict[str, str]]]:
-    """The files of each program, by what it is about."""
-    for path in sorted(HERE.glob("*.txt")):
-        _, *parts = re.split(r"^== (.+)\n", path.read_text(), flags=re.MULTILINE)
-        for name, text in zip(parts[::2], parts[1::2], strict=True):
-            yield name, {**_files(text), "common.py": COMMON}
-
-
-def _files(text: str) -> dict[str, str]:
-    only, *parts = re.split(r"^# ---- (.+)\n", text, flags=re.MULTILINE)
-    return (
-        dict(zip(parts[::2], parts[1::2], strict=True)) if parts else {"train.py": only}
-    )
-
-
-PROGRAMS = dict(programs())
+PROGRAMS = {
+    name: {**(files(text) or {"train.py": text}), "common.py": COMMON}
+    for path in sorted(HERE.glob("*.txt"))
+    for name, text in sections(path.read_text()).items()
+}
 NAMES = [*PROGRAMS]
-OF_NAMES = re.findall(
-    r"^== (.+)\n", (HERE / "renaming.txt").read_text(), flags=re.MULTILINE
-)
+OF_NAMES = [*sections((HERE / "renaming.txt").read_text())]
 
 
 UNTOLD = {
@@ -99,7 +86,7 @@ def test_so_it_is_with_other_names(name: str) -> None:
     _assert_kept(PROGRAMS[name], Options(rename=True))
 
 
-def _assert_kept(files: dict[str, str], options: Options) -> None:
-    found = verdict(files, options)
+def _assert_kept(program: dict[str, str], options: Options) -> None:
+    found = verdict(program, options)
     assert found.kind in KEPT, f"{found.kind}: {found.why}"
     assert found.said or found.kind == "equal"

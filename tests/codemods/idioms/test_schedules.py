@@ -251,6 +251,23 @@ class Trainer:
         self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=lr)
 > self.optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9))
 > self.optimizer = self.optimizer.apply_gradients(grads=grad)
+== made of a flag, which is not read before it is parsed
+from absl import app, flags
+from flax import optim
+
+flags.DEFINE_float("lr", 0.1, "Learning rate.")
+FLAGS = flags.FLAGS
+OPTIMIZER = optim.Adam()
+
+def main(argv):
+    optimizer = OPTIMIZER.create(make_params())
+    for batch in batches():
+        lr = FLAGS.lr / (1 + optimizer.state.step)
+        optimizer = optimizer.apply_gradient(loss_grad(optimizer.target, batch), learning_rate=lr)
+
+app.run(main)
+> OPTIMIZER = optax.adam(learning_rate=lambda step: FLAGS.lr / (1 + step))
+> optimizer = optimizer.apply_gradients(grads=loss_grad(optimizer.params, batch))
 == a counter that `dataclasses.replace` moves on
 -     return state.replace(step=state.step + 1, optimizer=optimizer)
 +     return dataclasses.replace(state, step=state.step + 1, optimizer=optimizer)
