@@ -19,13 +19,23 @@ from codemods.vocabulary import words
 from tests.generated.writing import Flow, Writer, grammar
 
 HERE = Path(__file__).parent
-FAMILIES = {
+CARRIERS = {
     path.stem: grammar(path) for path in sorted((HERE / "carriers").glob("*.txt"))
 }
+TOLD = " (told)"
+"""So ends the name of a carrier that is not followed, in its file."""
+
+FAMILIES = {
+    family: {name.removesuffix(TOLD): text for name, text in named.items()}
+    for family, named in CARRIERS.items()
+}
 ALL = {
-    f"{family}: {name}": alternatives
+    f"{family}: {name}": text
     for family, named in FAMILIES.items()
-    for name, alternatives in named.items()
+    for name, text in named.items()
+}
+FOLLOWED = ALL.keys() & {
+    f"{family}: {name}" for family, named in CARRIERS.items() for name in named
 }
 DECOYS = grammar(HERE / "decoys.txt")
 GRAMMAR = grammar(HERE / "flows.txt") | ALL | DECOYS
