@@ -22,7 +22,8 @@ from typing import NoReturn
 import click
 
 from codemods import Options
-from tests.generated.flows import Flow, flow
+from tests.generated.flows import flow
+from tests.generated.writing import Flow
 
 PORTION = 100
 LIMIT = 60

@@ -22,16 +22,21 @@ def program(text: str) -> str:
     return f"from flax import optim\n\n{code}" if unsaid else code
 
 
-def table(text: str, between: str = "\n", values: int = 0) -> list[ParameterSet]:
-    """The rows of a table in a text.
+def sections(text: str, mark: str = "==") -> dict[str, str]:
+    """The parts of a text by their names: each begins with a mark and its name."""
+    _, *parts = re.split(rf"^{mark} (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
-    Each begins with `== ` and what it is about, and has something between its values. If it is
-    said how many these are, the last of them is all the rest, such as a program.
+
+def table(text: str, between: str = "\n", values: int = 0) -> list[ParameterSet]:
+    """The rows of a table in a text, each a section by what it is about.
+
+    A row has something between its values. If it is said how many these are, the last of them is
+    all the rest, such as a program.
     """
-    _, *parts = re.split(r"^== (.+)\n", text, flags=re.MULTILINE)
     return [
         pytest.param(*row.strip("\n").split(between, values - 1), id=name)
-        for name, row in zip(parts[::2], parts[1::2], strict=True)
+        for name, row in sections(text).items()
     ]
 
 
@@ -55,8 +60,7 @@ def before_and_after(text: str) -> tuple[str, str]:
 
 def files(text: str) -> dict[str, str]:
     """The files of a project in a text, by path: each begins with `-- ` and its path."""
-    _, *parts = re.split(r"^-- (.+)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    return sections(text, "--")
 
 
 def result_of(text: str, options: Options | None = None) -> FileResult:

@@ -391,13 +391,6 @@ many = jax.tree_util.tree_map(lambda x: x[::-1], many)
 return jax.vmap(step)(many).target
 """,
     "a type of the step": "return optimizer.state.step.dtype.name, step(optimizer).state.step.dtype.name",
-    "a type of the step under a name": "count = optimizer.state.step\nreturn count.dtype.name, count.shape",
-    "a type of the next step": "count = optimizer.state.step + 1\nreturn count.dtype.name",
-    "a type of a quotient": "return (optimizer.state.step / 3).dtype.name",
-    "the step in a tuple": "pair = (optimizer.state.step, 1)\nreturn pair[0].astype(jnp.float32)",
-    "a quotient by the step": "return jnp.minimum(1.0, 1.0 / optimizer.state.step)",
-    "a root of the step": "return jnp.minimum(1.0, optimizer.state.step ** -0.5)",
-    "the rest of a quotient by the step": "return jnp.minimum(1.0, 0.5 * (3 / (2 * optimizer.state.step)))",
     "a function by the name of a part": "for _ in range(2):\n    optimizer = step(optimizer)\nreturn optimizer.state.step",
     "a field called state": """
 class Trainer:

@@ -11,8 +11,10 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.generated.flows import ALL, Flow, flow, flows
-from tests.generated.verdicts import KEPT, Kind, verdict
+from codemods import Source, migrate
+from tests.generated.flows import ALL, FOLLOWED, flow, flows
+from tests.generated.verdicts import KEPT, Kind, is_said, verdict
+from tests.generated.writing import Flow
 
 MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
 LOUD: Kind = "half migrated"
@@ -25,6 +27,13 @@ def assert_kept(generated: Flow, *besides: Kind) -> None:
         f"{found.kind}: {found.why} ({', '.join(generated.carriers)})"
     )
     assert found.said or found.kind in ("equal", *besides)
+
+
+@pytest.mark.parametrize("carrier", ALL)
+def test_one_carrier_is_followed_or_told(carrier: str) -> None:
+    files = flow(Random(0), [carrier], plain=True).files
+    results = migrate([Source(path, text.encode()) for path, text in files.items()])
+    assert is_said(results) == (carrier not in FOLLOWED)
 
 
 @pytest.mark.usefixtures("legacy_wheel")

@@ -117,8 +117,7 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
             if site.status == "unresolved"
         }
     )
-    escapes = any(hint.code == ESCAPE for result in results for hint in result.hints)
-    said = bool(left) or escapes
+    said = is_said(results)
     whole, _ = _compared(before, after, legacy=False)
     if whole == "equal":
         return Verdict("equal", "", said, after)
@@ -126,7 +125,7 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
     # nothing was migrated, or a part beside one that was refused
     if after == files or old == "equal":
         return Verdict("refused" if left else "silent", ", ".join(left), said, after)
-    if old == "half migrated" and (escapes or _is_told(after, results)):
+    if old == "half migrated" and (_has_escapes(results) or _is_told(after, results)):
         return Verdict("told", why_old, said, after)
     # the keys of a state dict are others, and where they are read was reported
     if old == "different" and any(
@@ -136,6 +135,16 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
     ):
         return Verdict("told", why_old, said, after)
     return Verdict(old, why_old, said, after)
+
+
+def is_said(results: Sequence[FileResult]) -> bool:
+    """Whether any site was reported as left, or an optimizer as going out of view."""
+    sites = [site for result in results for site in result.sites]
+    return _has_escapes(results) or any(site.status == "unresolved" for site in sites)
+
+
+def _has_escapes(results: Sequence[FileResult]) -> bool:
+    return any(hint.code == ESCAPE for result in results for hint in result.hints)
 
 
 def _is_told(after: Files, results: Sequence[FileResult]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def render_junit(report: Report) -> bytes:
 
 
 def _rendered(ending: str, report: Report) -> str:
-    filters = {
+    filters: dict[str, Callable[..., Any]] = {
         "block": _block,
         "cell": markdown_cell,
         "colored": _colored,

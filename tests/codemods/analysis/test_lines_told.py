@@ -1,4 +1,4 @@
-"""The lines that are told where an optimizer goes out of view, or its state dict is read.
+"""The lines that are told: an optimizer goes out of view, or comes out of an object unseen, or its state dict is read.
 
 First, what is not told: code beside these lines, and what is no optimizer.
 """
@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from codemods import Source, migrate
+from tests.codemods.programs import result_of
 
 
 def told(code: str) -> list[str]:
@@ -160,3 +161,86 @@ RECORD = """
 @pytest.mark.parametrize("record", ["Base", "Pair", "Named"])
 def test_a_named_tuple_of_the_program_is_in_view(record: str) -> None:
     assert not told(RECORD.format(record=record))
+
+
+OBJECTS = """
+    import sys
+    import jax
+    from flax import optim
+
+    def make(params):
+        return optim.Adam(0.1).create(params)
+
+    class Box:
+        def __init__(self, value=None):
+            self.value = value
+
+        def __iadd__(self, other):
+            self.held = other
+            return self
+
+        def __invert__(self):
+            return self.value
+
+        def __setitem__(self, key, value):
+            setattr(self, "_" + key, value)
+
+        def __class_getitem__(cls, value):
+            return value
+
+    current = None
+
+    def train(params, grads, batch, scores):
+        optimizer = make(params).apply_gradient(grads)
+        {body}
+    """
+
+NOT_OUT_OF_OBJECTS = {
+    "a parameter of unknown callers": "return batch.target",
+    "an element of one": "return batch[0].target",
+    "given by a package": "return scores.read(batch).state",
+    "another attribute": "return getattr(Box(optimizer), 'val' + 'ue').loss",
+    "made by a package of a class": "return scores.Machine(states=Box).state",
+    "negated, and that is all": "return not Box(optimizer)",
+}
+OUT_OF_OBJECTS = {
+    "a name that is computed": "box = Box(); box.more = optimizer; return getattr(box, 'mo' + 're').optimize(scores)",
+    "a variable that is set by its name": "return current.optimize(scores)",
+    "an operator": "return ~Box(optimizer)",
+    "an assignment by an operator": "box = Box(); box += optimizer",
+    "an item of a class of the program": "Box()['value'] = optimizer",
+    "an item of a class": "return Box[optimizer].optimize(scores)",
+    "a variable of a module": "setattr(sys.modules[__name__], 'current', optimizer)",
+    "a variable of this module": "globals()['current'] = optimizer",
+    "a default of a function": "make.__defaults__ = (optimizer,)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NOT_OUT_OF_OBJECTS.values(), ids=NOT_OUT_OF_OBJECTS)
+def test_what_nothing_of_the_program_gives(line: str) -> None:
+    assert told(OBJECTS.format(body=line)) == []
+
+
+@pytest.mark.parametrize("line", OUT_OF_OBJECTS.values(), ids=OUT_OF_OBJECTS)
+def test_what_an_object_of_the_program_gives(line: str) -> None:
+    assert told(OBJECTS.format(body=line)) == [line]
+
+
+RATES = {
+    "by what is made elsewhere": ("makers['adam']", True),
+    "by what is made here": ("MAKERS['adam']", False),
+}
+
+
+@pytest.mark.parametrize(("made", "is_told"), RATES.values(), ids=RATES)
+def test_a_rate_in_a_state_that_may_have_none(made: str, is_told: bool) -> None:
+    code = f"""
+        MAKERS = {{"adam": optim.Adam(0.1)}}
+
+        def train(makers, params, grads, rate):
+            optimizer = {made}.create(params)
+            return optimizer.apply_gradient(grads, learning_rate=rate)
+        """
+    result = result_of(code)
+    lines = [(hint.line, hint.code) for hint in result.hints]
+    assert lines == ([(7, "FO932")] if is_told else [])

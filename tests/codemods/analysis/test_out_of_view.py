@@ -4,20 +4,20 @@ What comes from out of view holds nobody back. What reads of it what only legacy
 reported, or that at which an optimizer goes out of view.
 
 The programs are in `out_of_view/`. Each begins with `== ` and what it is about; if it has several files, each of them begins
-with `# ---- ` and its path. All import what they share from `common`.
+with `-- ` and its path. If something is told of it, its name ends so. All import what they share from `common`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from codemods import Options
-from tests.generated.verdicts import KEPT, verdict
+from tests.codemods.programs import files, sections
+from tests.generated.verdicts import KEPT, Verdict, verdict
 
 HERE = Path(__file__).parent / "out_of_view"
 COMMON = """import jax
@@ -37,26 +37,23 @@ def size(params):
 """
 
 
-def programs() -> Iterator[tuple[str, dict[str, str]]]:
-    """The files of each program, by what it is about."""
-    for path in sorted(HERE.glob("*.txt")):
-        _, *parts = re.split(r"^== (.+)\n", path.read_text(), flags=re.MULTILINE)
-        for name, text in zip(parts[::2], parts[1::2], strict=True):
-            yield name, {**_files(text), "common.py": COMMON}
-
-
-def _files(text: str) -> dict[str, str]:
-    only, *parts = re.split(r"^# ---- (.+)\n", text, flags=re.MULTILINE)
-    return (
-        dict(zip(parts[::2], parts[1::2], strict=True)) if parts else {"train.py": only}
-    )
-
-
-PROGRAMS = dict(programs())
+TOLD = " (told)"
+SECTIONS = {
+    name: text
+    for path in sorted(HERE.glob("*.txt"))
+    for name, text in sections(path.read_text()).items()
+}
+PROGRAMS = {
+    name.removesuffix(TOLD): {
+        **(files(text) or {"train.py": text}),
+        "common.py": COMMON,
+    }
+    for name, text in SECTIONS.items()
+}
 NAMES = [*PROGRAMS]
-OF_NAMES = re.findall(
-    r"^== (.+)\n", (HERE / "renaming.txt").read_text(), flags=re.MULTILINE
-)
+OF_NAMES = [
+    name.removesuffix(TOLD) for name in sections((HERE / "renaming.txt").read_text())
+]
 
 
 UNTOLD = {
@@ -85,7 +82,7 @@ def marked(names: Iterable[str], thorough: Iterable[str] = ()) -> list[Parameter
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("name", marked(NAMES))
 def test_it_is_equal_or_refused_or_fails_as_told(name: str) -> None:
-    _assert_kept(PROGRAMS[name], Options())
+    assert _kept(PROGRAMS[name]).said == (f"{name}{TOLD}" in SECTIONS)
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -96,10 +93,11 @@ def test_it_is_equal_or_refused_or_fails_as_told(name: str) -> None:
     ),
 )
 def test_so_it_is_with_other_names(name: str) -> None:
-    _assert_kept(PROGRAMS[name], Options(rename=True))
-
-
-def _assert_kept(files: dict[str, str], options: Options) -> None:
-    found = verdict(files, options)
-    assert found.kind in KEPT, f"{found.kind}: {found.why}"
+    found = _kept(PROGRAMS[name], Options(rename=True))
     assert found.said or found.kind == "equal"
+
+
+def _kept(program: dict[str, str], options: Options | None = None) -> Verdict:
+    found = verdict(program, options)
+    assert found.kind in KEPT, f"{found.kind}: {found.why}"
+    return found

@@ -58,18 +58,6 @@ def alone(
     )
 
 
-def became(tx: str = "optax.sgd(schedule, momentum=0.9)", **more: str) -> str:
-    """What one of them becomes."""
-    own = {
-        "made": f"train_state.TrainState.create(apply_fn=None, params=params, tx={tx})",
-        "loop": "optimizer = optimizer.apply_gradients(grads=grad)",
-        **more,
-    }
-    imports = "import optax\nfrom flax.training import train_state\n"
-    own["above"] = imports + dedent(more.get("above", ""))
-    return alone("", **own).replace("from flax import optim\n", "")
-
-
 def _inside(lines: str, spaces: int = 4) -> str:
     return indent(dedent(lines).strip("\n"), " " * spaces) + "\n" if lines else ""
 

@@ -6,12 +6,13 @@ from textwrap import dedent, indent
 
 import pytest
 
-from codemods import Options
+from codemods import FileResult, Options
 from tests.codemods.programs import (
     assert_left,
     migrated,
     project,
     result_of,
+    table,
 )
 
 PROGRAM = """
@@ -30,13 +31,15 @@ PROGRAM = """
         return optimizer
     """
 NORM = (
-    "norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))\n"
+    "norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))"
 )
-FACTOR = "factor = jnp.minimum(1.0, limit / norm)\n"
-SCALED = "grads = jax.tree_util.tree_map(lambda g: g * factor, grads)\n"
-BY_VALUE = (
-    "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)\n"
-)
+SCALED = "grads = jax.tree_util.tree_map(lambda g: g * factor, grads)"
+LINES = {
+    "CLIPPED": f"NORM\nfactor = jnp.minimum(1.0, limit / norm)\n{SCALED}",
+    "NORM": NORM,
+    "BY_VALUE": "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)",
+}
+"""Lines by a name that they have in tests."""
 
 
 def closed(text: str) -> str:
@@ -47,143 +50,107 @@ def closed(text: str) -> str:
 
 def program(lines: str) -> str:
     """A training loop with these lines between the gradient and the step."""
-    return PROGRAM.replace(
-        "{lines}", "\n".join(f"            {line}" for line in lines.split("\n"))
-    )
+    for name, line in LINES.items():
+        for spaces in ("    ", ""):
+            lines = lines.replace(f"{spaces}{name}", indent(line, spaces))
+    return PROGRAM.replace("{lines}", indent(lines, " " * 12))
 
 
-UNSHOWN = "nothing shows that `optax.clip_by_global_norm` does the same for all norms"
-OTHER_FORMS = [
-    "g / norm * limit",
-    "jnp.where(norm > limit, g / norm * limit, g)",
-    "jnp.where(norm < limit, g, (limit / norm) * g)",
-    "g / jnp.maximum(1.0, norm / limit)",
-    "g * jnp.minimum(2.0, limit / norm)",
-    "g * jnp.minimum(True, limit / norm)",
-    "g * min(1.0, limit / norm)",  # of Python, which passes what is not a number
-    "g * jnp.maximum(1.0, limit / norm)",
-]
-LEFT = {
-    form: (NORM + f"grads = jax.tree_util.tree_map(lambda g: {form}, grads)\n", UNSHOWN)
-    for form in OTHER_FORMS
-} | {
-    "an epsilon in the divisor": (
-        NORM + "factor = jnp.minimum(1.0, limit / (norm + 1e-6))\n" + SCALED,
-        UNSHOWN,
-    ),
-    "a norm without its root": (
-        "norm = sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)])\n"
-        + FACTOR
-        + SCALED,
-        "",
-    ),
-    "the norm of something else": (
-        NORM.replace("tree_leaves(grads)", "tree_leaves(optimizer.target)")
-        + FACTOR
-        + SCALED,
-        "",
-    ),
-    "a norm of the gradients as they were": (
-        NORM
-        + "grads = jax.tree_util.tree_map(lambda g: 2 * g, grads)\n"
-        + FACTOR
-        + SCALED,
-        "",
-    ),
-    "the mean of squares": (
-        "norm = jnp.sqrt(sum([jnp.mean(g ** 2) for g in jax.tree_util.tree_leaves(grads)]))\n"
-        + FACTOR
-        + SCALED,
-        "",
-    ),
-    "the step is not what follows": (NORM + FACTOR + SCALED + "grads = jax.lax.pmean(grads, 'batch')\n", ""),
-    "the branch does more": (
-        "if limit:\n    "
-        + "    ".join((NORM + FACTOR + SCALED).splitlines(keepends=True))
-        + "    print('clipped')\n",
-        "the branch that clips does more than that",
-    ),
-    "a limit that the step computes": ("limit = limit * 0.9\n" + BY_VALUE, "`limit` has more than one value"),
-    "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),
-    "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
-    "a limit that the loop changes": (
-        BY_VALUE.replace("limit", "config.limit")
-        + "config.limit = 0.9 * config.limit\n",
-        "`config.limit` at train.py:11 may be another when the optimizer is made",
-    ),
-    "a limit of an object that others have": (
-        BY_VALUE.replace("limit", "config.limit") + "tune(config)\n",
-        "`config.limit` at train.py:11 may be another when the optimizer is made",
-    ),
-    "a part is set behind the clipping": (
-        BY_VALUE + "grads['bias'] = 0.0\n",
-        "the clipped gradients are read at train.py:12, too",
-    ),
-    "a condition that advances something": (
-        f"if next(flags):\n    {BY_VALUE}",
-        "its condition may do more than to tell whether to clip",
-    ),
-    "what tells the leaves apart": (BY_VALUE.replace("grads)\n", "grads, is_leaf=is_pair)\n"), ""),
-    "no clipping at all": ("grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n", ""),
-}  # fmt: skip
+LEFT = """
+== a norm of the gradients as they were
+-
+NORM
+grads = jax.tree_util.tree_map(lambda g: 2 * g, grads)
+grads = jax.tree_util.tree_map(lambda g: g * jnp.minimum(1.0, limit / norm), grads)
+== the step is not what follows
+-
+CLIPPED
+grads = jax.lax.pmean(grads, 'batch')
+== the branch does more
+the branch that clips does more than that
+if limit:
+    CLIPPED
+    print('clipped')
+== a limit that the step computes
+`limit` has more than one value
+limit = limit * 0.9
+BY_VALUE
+== two limits
+-
+grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)
+== on one side
+-
+grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)
+== a limit that the loop changes
+`config.limit` at train.py:11 may be another when the optimizer is made
+grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.limit, config.limit), grads)
+config.limit = 0.9 * config.limit
+== a limit of an object that others have
+`config.limit` at train.py:11 may be another when the optimizer is made
+grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.limit, config.limit), grads)
+tune(config)
+== a part is set behind the clipping
+the clipped gradients are read at train.py:12, too
+BY_VALUE
+grads['bias'] = 0.0
+== a condition that advances something
+its condition may do more than to tell whether to clip
+if next(flags):
+    BY_VALUE
+== what tells the leaves apart
+-
+grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads, is_leaf=is_pair)
+== no clipping at all
+-
+grads = jax.tree_util.tree_map(lambda g: g / limit, grads)
+"""
 
 
-@pytest.mark.parametrize(("lines", "why"), LEFT.values(), ids=LEFT)
-def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
+@pytest.mark.parametrize(("why", "lines"), table(LEFT, values=2))
+def test_what_stays_beside_the_transformation(why: str, lines: str) -> None:
     result = result_of(program(lines))
 
     assert {site.status for site in result.sites} == {"rewritten"}
     assert b"tx=optax.adam(0.1)" in result.after
     notes = {site.note for site in result.sites} - {""}
     said = f"The gradients are clipped before this step, and not by a link of the chain: {why}."
-    assert notes == ({said} if why else set())
+    assert notes == (set() if why == "-" else {said})
 
 
 def test_what_is_clipped_is_still_the_same_at_the_step() -> None:
-    clipped = BY_VALUE.replace("grads =", "clipped =")
+    clipped = LINES["BY_VALUE"].replace("grads =", "clipped =")
     kept = program(clipped).replace("apply_gradient(grads)", "apply_gradient(clipped)")
-    changed = program(
-        clipped + "grads = jax.tree_util.tree_map(jnp.tanh, grads)\n"
-    ).replace("apply_gradient(grads)", "apply_gradient(clipped)")
+    changed = kept.replace(clipped, f"{clipped}; grads = jnp.tanh(grads)")
 
     assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in migrated(kept)
     result = result_of(changed)
     assert b"apply_gradients(grads=clipped)" in result.after
-    assert any(
-        "what is clipped is used at train.py:12 again" in site.note
-        for site in result.sites
-    )
+    assert "what is clipped is used at train.py:11 again" in notes_of(result)
 
 
 def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
-    text = program(NORM + FACTOR + SCALED).replace(
-        "        for batch in batches:\n",
-        "        for batch in batches:\n            print(grads)\n",
-    )
+    loop = "        for batch in batches:\n"
+    text = program("CLIPPED").replace(loop, f"{loop}            print(grads)\n")
     result = result_of(text)
 
     assert b"tx=optax.adam(0.1)" in result.after
-    assert any(
-        "the clipped gradients are read at train.py:10, too" in site.note
-        for site in result.sites
-    )
+    assert "the clipped gradients are read at train.py:10, too" in notes_of(result)
 
 
 def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
-    text = program(NORM + FACTOR + SCALED).replace(
-        "return optimizer",
-        "return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target, batch))",
-    )
+    other = "optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target, batch))"
+    text = program("CLIPPED").replace("return optimizer", f"return {other}")
     result = result_of(text)
 
     assert b"tx=optax.adam(0.1)" in result.after
-    [noted] = (
-        site
-        for site in result.sites
-        if "the optimizer takes steps at several places" in site.note
-    )
+    [noted] = [site for site in result.sites if site.note]
+    assert "the optimizer takes steps at several places" in noted.note
     assert noted.code == "FO204"
     assert noted.line < max(site.line for site in result.sites)
+
+
+def notes_of(result: FileResult) -> str:
+    return "".join(site.note for site in result.sites)
 
 
 SQUARES = [
@@ -198,7 +165,7 @@ SQUARES = [
 
 @pytest.mark.parametrize("norm", SQUARES)
 def test_norms(norm: str) -> None:
-    result = migrated(program(f"norm = {norm}\n{FACTOR}{SCALED}"))
+    result = migrated(program("CLIPPED").replace(NORM, f"norm = {norm}"))
 
     assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in " ".join(
         result.split()
@@ -225,19 +192,47 @@ SCALED_BY = [
     ],
 )
 def test_forms_that_are_the_same_for_every_limit(scaled: str, limit: str) -> None:
-    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
-    after = " ".join(migrated(closed(program(NORM + line))).split())
+    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)"
+    after = " ".join(migrated(closed(program(f"NORM\n{line}"))).split())
 
     assert f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after
-    assert line.strip() not in after
+    assert line not in after
+
+
+OTHER_FORMS = [
+    "g * jnp.minimum(1.0, limit / (norm + 1e-6))",
+    "g / norm * limit",
+    "jnp.where(norm > limit, g / norm * limit, g)",
+    "g * min(1.0, limit / norm)",
+    "jnp.where(norm < limit, g, (limit / norm) * g)",
+    "g / jnp.maximum(1.0, norm / limit)",
+    "g * jnp.minimum(2.0, limit / norm)",
+    "g * jnp.minimum(True, limit / norm)",
+    "g * jnp.maximum(1.0, limit / norm)",
+]
+
+
+@pytest.mark.parametrize("scaled", OTHER_FORMS)
+def test_forms_that_are_not_stay(scaled: str) -> None:
+    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled}, grads)"
+    result = result_of(program(f"NORM\n{line}"))
+
+    assert line.encode() in result.after
+    why = "nothing shows that `optax.clip_by_global_norm` does the same for all norms"
+    assert why in notes_of(result)
+
+
+def test_by_value() -> None:
+    result = migrated(program("BY_VALUE"))
+
+    assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in " ".join(result.split())
 
 
 @pytest.mark.parametrize(
     "guard", ["limit", "limit > 0", "limit is not None", "limit and limit > 0"]
 )
 def test_a_condition_is_one_of_the_link(guard: str) -> None:
-    lines = "".join(f"    {line}\n" for line in (NORM + FACTOR + SCALED).splitlines())
-    result = migrated(program(f"if {guard}:\n{lines}"))
+    result = migrated(program(f"if {guard}:\n    CLIPPED"))
 
     link = f"optax.clip_by_global_norm(limit) if {guard} else optax.identity()"
     assert f"optax.chain( {link}, optax.adam(0.1), )" in " ".join(result.split())
@@ -245,6 +240,9 @@ def test_a_condition_is_one_of_the_link(guard: str) -> None:
 
 
 OTHER_NUMBERS = [
+    "sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)])",
+    "jnp.sqrt(sum([jnp.mean(g ** 2) for g in jax.tree_util.tree_leaves(grads)]))",
+    "jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(params)]))",
     "jnp.sqrt(sum(jnp.sum(jnp.abs(g)) for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(jnp.sum(g ** 2) / 2 for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(jnp.sum(g ** 2, axis=0) for g in jax.tree_util.tree_leaves(grads)))",
@@ -258,17 +256,17 @@ OTHER_NUMBERS = [
 
 @pytest.mark.parametrize("norm", OTHER_NUMBERS)
 def test_what_is_no_norm(norm: str) -> None:
-    result = migrated(program(f"norm = {norm}\n{FACTOR}{SCALED}"))
+    result = migrated(program("CLIPPED").replace(NORM, f"norm = {norm}"))
 
     assert "tx=optax.adam(0.1)" in result
     assert f"norm = {norm}\n" in result
 
 
 def test_what_logs_the_norm_stays() -> None:
-    result = migrated(program(NORM + FACTOR + SCALED + "print(norm)\n"))
+    result = migrated(program("CLIPPED\nprint(norm)"))
 
     assert "clip_by_global_norm(limit)" in result
-    assert NORM.strip() in result
+    assert NORM in result
     assert "factor" not in result
 
 
@@ -282,10 +280,10 @@ def test_the_functions_of_old_optimizers_clip_so() -> None:
 
 
 def test_a_link_goes_before_the_weight_decay_and_the_groups() -> None:
-    momentum = program(NORM + FACTOR + SCALED).replace(
+    momentum = program("CLIPPED").replace(
         "Adam(0.1)", "Momentum(0.1, weight_decay=0.01)"
     )
-    groups = program(NORM + FACTOR + SCALED).replace(
+    groups = program("CLIPPED").replace(
         "optim.Adam(0.1)",
         "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Adam(0.1)))",
     )
@@ -369,17 +367,17 @@ def train(params, batches, base):
 
 
 def test_moments_that_are_read_are_no_reason_to_clip_elsewhere() -> None:
-    text = program(BY_VALUE).replace(
+    text = program("BY_VALUE").replace(
         "return optimizer", "return optimizer, optimizer.state.param_states"
     )
     assert_left(text.replace("optim.Adam(", "optim.Adafactor("), "FO906")
 
 
 def test_on_demand_clipping_stays() -> None:
-    result = migrated(program(NORM + FACTOR + SCALED), Options(ignore=("FO502",)))
+    result = migrated(program("CLIPPED"), Options(ignore=("FO502",)))
 
     assert "tx=optax.adam(0.1)" in result
-    assert SCALED.strip() in result
+    assert SCALED in result
 
 
 def test_two_steps_whose_limits_are_alike_and_not_one_variable() -> None:

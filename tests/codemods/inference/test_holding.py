@@ -50,43 +50,6 @@ other["a"].target  # is: made
 {**optimizers, "b": 0}["a"].target  # is: made
 (optimizers | {"b": 0})["a"].target  # is: made
 dict(optimizers).copy()["a"].target  # is: made
-== a defaultdict
-optimizers = collections.defaultdict(lambda: made)
-optimizers["a"].target  # is: made
-== what threads of a pool give
-import multiprocessing.pool
-from concurrent.futures import ThreadPoolExecutor, as_completed
-
-def same(optimizer, scale=1.0):
-    optimizer.target  # is: made
-    return optimizer
-
-with ThreadPoolExecutor(2) as executor:
-    futures = [executor.submit(same, made, scale=0.5) for _ in range(2)]
-    [future.result() for future in futures][0].target  # is: made
-    for done in as_completed(futures):
-        done.result().target  # is: made
-    for one in executor.map(same, [made]):
-        one.target  # is: made
-pool = multiprocessing.pool.ThreadPool(2)
-pool.apply_async(same, (made,)).get().target  # is: made
-pool.map(same, [made])[0].target  # is: made
-== what coroutines give
-import asyncio
-
-async def same(optimizer):
-    optimizer.target  # is: made
-    return optimizer
-
-async def main():
-    first, second = await asyncio.gather(same(made), same(made))
-    second.target  # is: made
-    found = await asyncio.gather(*[same(made) for _ in range(2)])
-    [one.target for one in found]  # is: made
-    (await asyncio.create_task(same(made))).target  # is: made
-    return found[0]
-
-asyncio.run(main()).target  # is: made
 == lists and dicts of a defaultdict
 class History:
     def __init__(self):
@@ -111,59 +74,9 @@ state[0].target  # is: made
 optimizer, step = state
 optimizer.target  # is: made
 state._replace(step=1).optimizer.target  # is: made
-== keywords of any name
-def step(**keywords):
-    keywords["optimizer"].target  # is: made
-
-keywords = {}
-keywords["optimizer"] = made
-step(**keywords)
-== a frozen dict
-flax.core.FrozenDict({"a": made})["a"].target  # is: made
-flax.core.freeze({"a": made})["a"].target  # is: made
 """
 
 CLASSES = """
-== a field by setattr and getattr
-class Trainer:
-    pass
-
-trainer = Trainer()
-setattr(trainer, "optimizer", made)
-trainer.optimizer.target  # is: made
-getattr(trainer, "optimizer").target  # is: made
-getattr(trainer, "optimizer", None).target  # is: made
-== a property
-class Trainer:
-    def __init__(self):
-        self._optimizer = made
-
-    @property
-    def optimizer(self):
-        return self._optimizer
-
-    @functools.cached_property
-    def cached(self):
-        return self._optimizer
-
-Trainer().optimizer.target  # is: made
-Trainer().cached.target  # is: made
-== class attributes
-class Trainer:
-    optimizer = made
-
-    @classmethod
-    def get(cls):
-        return cls.optimizer
-
-    @staticmethod
-    def same(optimizer):
-        return optimizer
-
-Trainer.optimizer.target  # is: made
-Trainer().optimizer.target  # is: made
-Trainer.get().target  # is: made
-Trainer.same(made).target  # is: made
 == a constructor of a base, called by that of a class
 class Base:
     def __init__(self, optimizer, name=None):
@@ -269,26 +182,6 @@ class Derived(Agent):
 
 Agent.create().twin().held.target  # is: made
 Derived.create().other().held.target  # is: made
-== a class in a table by what it derives from
-TABLE = {}
-
-class Trainer:
-    def __init_subclass__(cls):
-        TABLE[cls.__name__] = cls
-
-class Agent(Trainer):
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-
-agent = TABLE["Agent"](made)
-agent.optimizer.target  # is: made
-== a dict that is made of others, in a function
-def bundle(given):
-    box = dict(step=0)
-    box["optimizer"] = given
-    return box
-
-bundle(made)["optimizer"].target  # is: made
 == the method of a list, under another name
 class Subject:
     def __init__(self):

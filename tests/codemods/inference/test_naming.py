@@ -32,29 +32,6 @@ made = optim.Adam().create(params)  # makes: made
 """
 
 NAMES = """
-== a nonlocal
-def train():
-    optimizer = None
-
-    def setup():
-        nonlocal optimizer
-        optimizer = made
-
-    setup()
-    optimizer.target  # is: made
-== match
-match state:
-    case None:
-        pass
-match made:
-    case optimizer:
-        optimizer.target  # is: made
-match (made, 0):
-    case (first, _):
-        first.target  # is: made
-match {"optimizer": made}:
-    case {"optimizer": named}:
-        named.target  # is: made
 == async functions
 async def load():
     return made
@@ -71,11 +48,6 @@ step(**{"optimizer": made, "batch": 1})
 """
 
 DEFINITIONS = """
-== a class by getattr
-optimizer = getattr(optim, name)(0.1).create(params)  # makes: made
-optimizer.target  # is: made
-other = getattr(optim, "Adam")(0.1).create(params)  # makes: other
-other.target  # is: other
 == an optimizer of several parts
 kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
 both = optim.MultiOptimizer((kernels, optim.Adam()), (others, optim.Momentum()))
