@@ -36,7 +36,7 @@ EXCHANGED = {
     ),
     "both": (
         "optimizer.replace(target=other, state=definition.init_state(other))",
-        "optimizer.replace(params=other, opt_state=definition.init_state(other))",
+        "optimizer.replace(params=other, step=0, opt_state=definition.init(other))",
     ),
 }
 

@@ -106,7 +106,7 @@ def test_a_fault_that_the_parameters_do_not_show(
     assert comparison.first_difference is not None
     assert comparison.first_difference.step == step
     assert comparison.first_difference.leaf.startswith(leaf)
-    assert comparison.remarks == (
+    assert comparison.remarks[:1] == (
         "The parameters agree; what the optimizer keeps beside them does not.",
     )
 
@@ -117,4 +117,4 @@ def test_a_state_of_which_nothing_is_known_is_a_remark(tmp_path: Path) -> None:
         tmp_path, "Adam(0.1)", lambda text: text.replace("optax.adam(0.1)", other)
     )
     assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
-    assert comparison.remarks == ("The state of the optimizer was not compared.",)
+    assert comparison.remarks[:1] == ("The state of the optimizer was not compared.",)
