@@ -142,6 +142,8 @@ class Tracing:
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
         self._traces: dict[tuple[Step, int], Trace] = {}
+        self._back: dict[ast.FunctionDef, set[str]] = {}
+        """The names that may be in what each function gives."""
         self._modules: set[ast.expr] | None = None
         self._numbers: dict[Step, int] = {}
         self._steps: list[Step] = []
@@ -439,14 +441,15 @@ class Tracing:
                     if is_called and name in (METHODS if depth else SAME):
                         yield ("value", unit, call), _given_by(name, depth)
                     return
-                case ast.Subscript(value=value):
+                case ast.Subscript(value=value, slice=key):
                     if value is not child:
                         return
                     for store in self.engine.index.item_stores_of.get(parent, ()):
                         here.changes[store] = None
                     if not depth:
                         return
-                    depth = _taken(depth)
+                    # states[1:] holds them still
+                    depth = depth if isinstance(key, ast.Slice) else _taken(depth)
                 # others + states
                 case ast.BinOp():
                     if not depth:
@@ -544,10 +547,12 @@ class Tracing:
 
     def _targets(self, target: ast.expr, depth: int) -> Iterator[Step]:
         match target:
-            # first, second = states
+            # first, *others = states: the others are in a list again
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 for element in elements if depth else ():
-                    yield from self._targets(element, _taken(depth))
+                    is_list = isinstance(element, ast.Starred)
+                    inner = depth if is_list else _taken(depth)
+                    yield from self._targets(element, inner)
             case ast.Starred(value=inner):
                 yield from self._targets(inner, depth)
             # states["step"] = step: what has the element
@@ -697,9 +702,8 @@ class Tracing:
         # p_step = jax.pmap(partial(step, model))
         return self._defined(binding.source, within)
 
-    @staticmethod
     def _coming_back(
-        call: ast.Call, child: ast.AST, given: list[Step], depth: int
+        self, call: ast.Call, child: ast.AST, given: list[Step], depth: int
     ) -> int | None:
         """How deep it is in what the call gives that gets it; None if it is not there."""
         name = last_name(call.func)
@@ -709,9 +713,25 @@ class Tracing:
         # list(states), dict(state=state)
         if name in EMPTYING and not isinstance(child, ast.keyword):
             return _given_by(name, depth) if depth else None
-        if name not in HANDING:
-            return None
-        return DEEP if depth and name in WRAPPING else depth
+        if name in HANDING:
+            return DEEP if depth and name in WRAPPING else depth
+        return depth if any(self._hands_back(stop) for stop, _ in given) else None
+
+    def _hands_back(self, stop: Stop) -> bool:
+        """Whether a function may give back a parameter: so it is followed in one step."""
+        match stop:
+            case ("variable", Scope(node=ast.FunctionDef() as function), str(name)):
+                if function not in self._back:
+                    givers = ast.Return | ast.Lambda | ast.Yield | ast.FunctionDef
+                    self._back[function] = {
+                        one.id
+                        for inner in ast.walk(function)
+                        if isinstance(inner, givers) and inner is not function
+                        for one in ast.walk(inner)
+                        if isinstance(one, ast.Name)
+                    }
+                return name in self._back[function]
+        return True
 
 
 def _put(depth: int) -> int:

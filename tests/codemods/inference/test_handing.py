@@ -147,6 +147,51 @@ def step_int(batch, optimizer):
 step(1, made).target  # is: made
 """
 
+GIVEN_TO_FUNCTIONS = """
+== those in a slice
+steps = [other, step]
+for one in steps[1:]:
+    one(made)
+== the others in a list
+first, *others = [other, other, step]
+for one in others:
+    one(made)
+== one that four functions have given back
+def a(function):
+    return function
+
+def b(function):
+    return function
+
+def c(function):
+    return function
+
+def d(function):
+    return function
+
+a(b(c(d(step))))(made)
+== those in lists of a list
+for several in [[other], [other, step]][1:]:
+    for one in several:
+        one(made)
+== those in a sorted table
+table = {"a": other, "b": step}
+for name, one in sorted(table.items())[:2]:
+    one(made)
+== those in a table that another is merged into
+table = {}
+table.update({"step": step})
+table["step"](made)
+"""
+CALLED = """
+def other(optimizer):
+    return None
+
+def step(optimizer):
+    return optimizer.target  # is: made
+
+"""
+
 
 @each(NOTHING_OF_IT)
 def test_nothing_is_handed_through(text: str) -> None:
@@ -156,3 +201,8 @@ def test_nothing_is_handed_through(text: str) -> None:
 @each(HANDED)
 def test_is_handed_through(text: str) -> None:
     assert_answers(MAKE + text)
+
+
+@each(GIVEN_TO_FUNCTIONS)
+def test_a_function_that_stands_in_a_container_is_given_it(text: str) -> None:
+    assert_answers(MAKE + CALLED + text)
