@@ -10,6 +10,7 @@ from itertools import chain
 
 from codemods.inference.calls import Calls
 from codemods.inference.containers import CHANGING, FIXED
+from codemods.inference.depth import DEEP, ITSELF, is_default_dict
 from codemods.inference.elements import Elements, may_store
 from codemods.inference.exports import open_stars
 from codemods.inference.expressions import Expressions
@@ -45,7 +46,7 @@ from codemods.inference.reading import (
 )
 from codemods.inference.scopes import Scope
 from codemods.inference.solver import Equation, Solver, whole
-from codemods.inference.tracing import DEEP, ITSELF, Tracing, is_default_dict
+from codemods.inference.tracing import Tracing
 from codemods.sources.modules import Project, Unit, name_of
 
 

@@ -16,12 +16,18 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from codemods.inference.accepting import Accepting
-from codemods.inference.containers import (
-    CHANGING,
-    MERGING,
-    METHODS,
-    READING,
-    SAME,
+from codemods.inference.callees import Callees
+from codemods.inference.containers import CHANGING, MERGING, METHODS, SAME
+from codemods.inference.depth import (
+    DEEP,
+    HANDING,
+    ITSELF,
+    WITHIN,
+    given_by,
+    handed_back,
+    is_default_dict,
+    put,
+    taken,
 )
 from codemods.inference.dynamic import names_like
 from codemods.inference.elements import is_generic
@@ -29,7 +35,6 @@ from codemods.inference.exports import exported
 from codemods.inference.objects import Class, Function
 from codemods.inference.reading import (
     MODULES,
-    Binding,
     FunctionNode,
     ItemStore,
     function_around,
@@ -38,7 +43,6 @@ from codemods.inference.reading import (
 )
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
-from codemods.vocabulary import words
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -51,42 +55,11 @@ Stop: TypeAlias = tuple[object, ...]
 Step: TypeAlias = tuple[Stop, int]
 """A stop, and in how many containers what is there is, one in another."""
 
-ITSELF, WITHIN, DEEP = 0, 1, 2
-"""It is in no container, in one, or perhaps in any number of them."""
-
 PUTTING = CHANGING - {"sort"}
 """Methods that may put what they are given into a container."""
 
-OF_PAIRS = frozenset(words("items popitem most_common zip enumerate map"))
-"""Functions and methods that give what holds the elements of what they are given."""
-
 OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__")
 """The methods whose first parameter is a class without a decorator."""
-
-EMPTYING = frozenset(
-    words("dict OrderedDict SimpleNamespace ConfigDict FrozenConfigDict FrozenDict set")
-    + words("zip enumerate map filter sorted reversed chain cycle next")
-)
-"""Functions out of view that give back the elements of what they are given, not that itself."""
-
-HANDING = EMPTYING.union(
-    words("jit pmap vmap pjit checkpoint remat named_call partial Partial xmap wraps"),
-    words("grad value_and_grad vjp jvp custom_vjp custom_jvp eval_shape named_scope"),
-    words("scan fori_loop while_loop cond switch tree_map pad_shard_unpad cast"),
-    words("replicate unreplicate device_put device_get freeze unfreeze copy deepcopy"),
-    words("list tuple iter deque defaultdict setdefault get pop update_wrapper"),
-    words("staticmethod classmethod property cached_property lru_cache cache"),
-    words("partialmethod contextmanager"),
-)
-"""Functions out of view that give back what they are given, or something with it."""
-
-WRAPPING = HANDING - EMPTYING
-WRAPPING -= set(words("jit pmap list tuple iter deque copy deepcopy freeze unfreeze"))
-WRAPPING -= set(words("replicate unreplicate device_put device_get get pop setdefault"))
-"""Those that may give it among others."""
-
-NEW = ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp
-"""Expressions that make a container."""
 
 FURTHEST = 10
 """What is handed on more often is not followed any further."""
@@ -150,6 +123,7 @@ class Tracing:
         self._next: dict[int, tuple[list[int], Here]] = {}
         """What follows each step, by its number."""
         self.accepting = Accepting(engine)
+        self._callees = Callees(engine)
 
     def of_function(self, function: Function) -> Trace:
         return self.of(self._start(function))
@@ -318,7 +292,7 @@ class Tracing:
                 unit = self._unit(read)
                 yield ("value", unit, unit.parents[read]), WITHIN
         for decorator in node.decorator_list:
-            for definition in self._definitions(decorator):
+            for definition in self._callees.of(decorator):
                 if isinstance(definition, Class):
                     yield from self._given_to_class(definition, 0, None)
                     continue
@@ -354,7 +328,7 @@ class Tracing:
                 ):
                     yield ("value", unit, inner), ITSELF
         for base in node.bases:
-            for cls in self._definitions(base):
+            for cls in self._callees.of(base):
                 if isinstance(cls, Class) and cls.node not in seen:
                     seen.add(cls.node)
                     yield from self._in_methods(cls.node, seen)
@@ -439,7 +413,7 @@ class Tracing:
                     if name in CHANGING and isinstance(call, ast.Call):
                         here.changes[call] = None
                     if is_called and name in (METHODS if depth else SAME):
-                        yield ("value", unit, call), _given_by(name, depth)
+                        yield ("value", unit, call), given_by(name, depth)
                     return
                 case ast.Subscript(value=value, slice=key):
                     if value is not child:
@@ -449,7 +423,7 @@ class Tracing:
                     if not depth:
                         return
                     # states[1:] holds them still
-                    depth = depth if isinstance(key, ast.Slice) else _taken(depth)
+                    depth = depth if isinstance(key, ast.Slice) else taken(depth)
                 # others + states
                 case ast.BinOp():
                     if not depth:
@@ -458,7 +432,7 @@ class Tracing:
                 case ast.Starred():
                     if not depth:
                         return
-                    depth = _taken(depth)
+                    depth = taken(depth)
                 case ast.Dict(keys=keys, values=values) if (
                     child in values and keys[values.index(child)] is None
                 ):
@@ -474,7 +448,7 @@ class Tracing:
                     | ast.SetComp()
                     | ast.GeneratorExp()
                 ):
-                    depth = _put(depth)
+                    depth = put(depth)
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
                         yield from self._targets(target, depth)
@@ -496,11 +470,11 @@ class Tracing:
                     | ast.comprehension(target=target, iter=source)
                 ):
                     if child is source and depth:
-                        yield from self._targets(target, _taken(depth))
+                        yield from self._targets(target, taken(depth))
                     return
                 case ast.withitem(optional_vars=ast.expr() as target):
                     # one that a generator yields, or itself
-                    for held in {depth, _taken(depth)}:
+                    for held in {depth, taken(depth)}:
                         yield from self._targets(target, held)
                     return
                 case ast.Lambda():
@@ -511,7 +485,7 @@ class Tracing:
                     assert isinstance(child, ast.expr)
                     around = function_around(self.engine.scopes[child])
                     if around is not None:
-                        held = _put(depth) if isinstance(parent, ast.Yield) else depth
+                        held = put(depth) if isinstance(parent, ast.Yield) else depth
                         yield ("given by", self.engine.functions[around]), held
                     return
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -551,13 +525,13 @@ class Tracing:
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 for element in elements if depth else ():
                     is_list = isinstance(element, ast.Starred)
-                    inner = depth if is_list else _taken(depth)
+                    inner = depth if is_list else taken(depth)
                     yield from self._targets(element, inner)
             case ast.Starred(value=inner):
                 yield from self._targets(inner, depth)
             # states["step"] = step: what has the element
             case ast.Subscript(value=inner):
-                yield from self._targets(inner, _put(depth))
+                yield from self._targets(inner, put(depth))
             case ast.Name(id=name):
                 scope = self.engine.scopes[target]
                 bound = scope.binding(name) or scope
@@ -586,7 +560,7 @@ class Tracing:
         # Thread(target=keep, args=(step, states)): any parameter may get it
         if name in ("args", "kwargs") and last_name(function) == "Thread":
             targets = (one.value for one in call.keywords if one.arg == "target")
-            for taker in chain.from_iterable(map(self._definitions, targets)):
+            for taker in chain.from_iterable(map(self._callees.of, targets)):
                 for argument, _ in (
                     parameters(taker.node) if isinstance(taker, Function) else ()
                 ):
@@ -596,15 +570,15 @@ class Tracing:
             # settings.update(state=state), settings.update(others): what is in these
             is_merged = function.attr in MERGING and name is None
             if depth or not is_merged:
-                inner = depth if is_merged else _put(depth)
+                inner = depth if is_merged else put(depth)
                 yield from self._targets(function.value, inner)
-        for definition in self._definitions(function):
+        for definition in self._callees.of(function):
             if isinstance(definition, Class):
                 given = self._given_to_class(definition, index, name)
             else:
                 given = self._given_to(definition, index, name)
             for stop, is_packed in given:
-                yield stop, _put(depth) if is_packed else depth
+                yield stop, put(depth) if is_packed else depth
 
     def _given_to(
         self, function: Function, index: int | None, name: str | None
@@ -640,67 +614,12 @@ class Tracing:
                     function = self.engine.functions[statement]
                     yield from self._given_to(function, index, name)
         for base in cls.node.bases:
-            for other in self._definitions(base):
+            for other in self._callees.of(base):
                 if isinstance(other, Class) and other is not cls:
                     yield from self._given_to_class(other, index, name)
         if index is not None:
             for word in fields[index : index + 1]:
                 yield ("attribute", word), False
-
-    def _definitions(self, node: ast.expr) -> list[Function | Class]:
-        """The functions and classes that a callee may be, by its name."""
-        while isinstance(node, ast.Subscript | ast.Call) and not _is_handed(node):
-            node = node.value if isinstance(node, ast.Subscript) else node.func
-        return self._defined(node, ())
-
-    def _defined(
-        self, node: ast.expr | None, within: tuple[object, ...]
-    ) -> list[Function | Class]:
-        match node:
-            # losses.append(loss), of Python's own list
-            case ast.Attribute(value=owner, attr=name) if name in METHODS:
-                is_own = self._is_of_python(owner)
-                return [] if is_own else [*self.engine.index.defined.get(name, ())]
-            case ast.Attribute(attr=name):
-                return [*self.engine.index.defined.get(name, ())]
-            case ast.Lambda():
-                return [self.engine.functions[node]]
-            # jax.value_and_grad(loss_fn)
-            case ast.Call(args=[first, *_]) if _is_handed(node):
-                return self._defined(first, within)
-            case ast.Name(id=name):
-                scope = self.engine.scopes[node].binding(name)
-                if scope is None or (scope, name) in within:
-                    return []
-                found: list[Function | Class] = []
-                for binding in self.engine.bindings_of(scope, name):
-                    found += self._defined_by(binding, (*within, (scope, name)))
-                return found
-        return []
-
-    def _is_of_python(self, node: ast.expr) -> bool:
-        """Whether a variable is only ever bound to new containers of Python."""
-        if not isinstance(node, ast.Name):
-            return False
-        scope = self.engine.scopes[node].binding(node.id)
-        bindings = [] if scope is None else self.engine.bindings_of(scope, node.id)
-        return bool(bindings) and all(
-            isinstance(one.source, NEW) and not one.steps for one in bindings
-        )
-
-    def _defined_by(
-        self, binding: Binding, within: tuple[object, ...]
-    ) -> list[Function | Class]:
-        match binding.node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return [self.engine.functions[binding.node]]
-            case ast.ClassDef():
-                return [self.engine.class_of(binding.node)]
-            case ast.ImportFrom():
-                assert binding.alias is not None
-                return [*self.engine.index.defined.get(binding.alias.name, ())]
-        # p_step = jax.pmap(partial(step, model))
-        return self._defined(binding.source, within)
 
     def _coming_back(
         self, call: ast.Call, child: ast.AST, given: list[Step], depth: int
@@ -709,12 +628,9 @@ class Tracing:
         name = last_name(call.func)
         # State(table)
         if any(stop[0] == "attribute" for stop, _ in given):
-            return _put(depth)
-        # list(states), dict(state=state)
-        if name in EMPTYING and not isinstance(child, ast.keyword):
-            return _given_by(name, depth) if depth else None
+            return put(depth)
         if name in HANDING:
-            return DEEP if depth and name in WRAPPING else depth
+            return handed_back(name, depth, isinstance(child, ast.keyword))
         return depth if any(self._hands_back(stop) for stop, _ in given) else None
 
     def _hands_back(self, stop: Stop) -> bool:
@@ -732,35 +648,6 @@ class Tracing:
                     }
                 return name in self._back[function]
         return True
-
-
-def _put(depth: int) -> int:
-    """How deep something is once what it is in is put into a container."""
-    return min(depth + 1, DEEP)
-
-
-def _taken(depth: int) -> int:
-    """How deep something is in an element of what it is in."""
-    return depth if depth == DEEP else max(depth - 1, ITSELF)
-
-
-def _given_by(name: str, depth: int) -> int:
-    """How deep something is in what a function or method gives that gets what it is in."""
-    if name in OF_PAIRS:
-        return _put(depth)
-    return _taken(depth) if name in READING or name == "next" else depth
-
-
-def is_default_dict(call: ast.Call) -> bool:
-    """Whether what a call gives has elements that a function makes: `defaultdict(list)`."""
-    return last_name(call.func) == "defaultdict"
-
-
-def _is_handed(node: ast.expr) -> bool:
-    """Whether this is what a function gives that hands its first argument back."""
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    return last_name(node.func) in HANDING
 
 
 def _captured(pattern: ast.pattern) -> Iterator[str]:

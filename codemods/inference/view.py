@@ -9,6 +9,7 @@ from itertools import chain, islice
 
 from codemods.inference.annotations import TypeWithin, quoted_types, types_within
 from codemods.inference.containers import METHODS
+from codemods.inference.depth import DEEP
 from codemods.inference.engine import Inference
 from codemods.inference.library import Library
 from codemods.inference.objects import (
@@ -33,7 +34,7 @@ from codemods.inference.objects import (
 from codemods.inference.reading import Binding, key_of, last_name, parameters
 from codemods.inference.recorded import Annotation, Import, PassedOn, Reading
 from codemods.inference.scopes import Scope
-from codemods.inference.tracing import DEEP, Trace
+from codemods.inference.tracing import Trace
 from codemods.sources.modules import Project, Unit
 
 COPYING = {
