@@ -21,5 +21,5 @@ def with_sites(problem: str, text: str) -> str:
         if STEP.search(code) or mentions_legacy(
             f"flax {code}".encode(errors="replace")
         ):
-            found.append(f"line {number}: {code[:LONGEST]}")
+            found.append(f"line {number} `{code[:LONGEST]}`")
     return f"{problem}; not seen: {', '.join(found)}" if found else problem

@@ -159,9 +159,9 @@ def test_sites_of_a_file_on_which_this_tool_fails_are_named(
     results = project()
     assert str(results["failing.py"].error) == (
         "FO930 an error within this tool (KeyError: 'planted'): please report it with what "
-        "--verbose prints; not seen: line 1: from flax import optim, line 5: optimizer = "
-        "optim.Adam(0.1).create(params), line 8: return common.shown(optimizer.target), "
-        "line 11: return one.apply_gradient(grad)"
+        "--verbose prints; not seen: line 1 `from flax import optim`, line 5 `optimizer = "
+        "optim.Adam(0.1).create(params)`, line 8 `return common.shown(optimizer.target)`, "
+        "line 11 `return one.apply_gradient(grad)`"
     )
     sites = results["user.py"].sites
     assert {site.code for site in sites} == {"FO911", "FO930"}

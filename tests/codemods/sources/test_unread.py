@@ -29,7 +29,7 @@ CONFLICT = (
     + ">>>>>>> other\n"
 )
 PYTHON_2 = STEPS + "    print 'done'\n"
-SEEN = "line 2: return optimizer.apply_gradient"
+SEEN = "line 2 `return optimizer.apply_gradient(grads)`"
 
 
 def migrated(files: dict[str, str | bytes]) -> dict[str, FileResult]:
@@ -57,7 +57,7 @@ def cells(*texts: str) -> str:
 
 UNREAD: dict[str, tuple[str, str | bytes, str]] = {
     "Python 2": ("steps.py", PYTHON_2, f"; not seen: {SEEN}"),
-    "a merge conflict": ("steps.py", CONFLICT, "not seen: line 3: return optimizer.apply_gradient(grads), line 6: return"),
+    "a merge conflict": ("steps.py", CONFLICT, "not seen: line 3 `return optimizer.apply_gradient(grads)`, line 6 `return"),
     "a template": ("steps.py", STEPS + "class {{ name }}:\n    pass\n", f"not seen: {SEEN}"),
     "no UTF-8": ("steps.py", STEPS.encode() + b"# \xff\n", f"byte 67; not seen: {SEEN}"),
     "an unknown coding": ("steps.py", f"# coding: klingon\n{STEPS}", "unknown encoding: klingon; not seen: line 3"),
@@ -76,12 +76,12 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
     "comments and strings": (
         "steps.py",
         "# optimizer.target\nx = '#', optimizer.target\ny = optimizer.state.step # optim.Adam\ndef",
-        "not seen: line 2: x = '#', optimizer.target, line 3: y = optimizer.state.step",
+        "not seen: line 2 `x = '#', optimizer.target`, line 3 `y = optimizer.state.step`",
     ),
     "a cell of a notebook": (
         "steps.ipynb",
         cells("import jax", STEPS, "print optimizer.target"),
-        'not seen: line 21: "def train(optimizer):\\n    return optimizer.apply_gradient(grads)\\n", line 31: "print optimizer.target"',
+        'not seen: line 21 `"def train(optimizer):\\n    return optimizer.apply_gradient(grads)\\n"`, line 31 `"print optimizer.target"`',
     ),
 }  # fmt: skip
 

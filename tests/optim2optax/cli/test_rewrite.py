@@ -290,7 +290,7 @@ def test_an_internal_error_costs_one_file_and_exits_with_2(
     told = result.stderr if option == "--diff" else result.stdout
     assert (
         "failing.py: error: FO930 an error within this tool (KeyError: 'planted'): please report it "
-        "with what --verbose prints; not seen: line 2: from flax import optim, "
+        "with what --verbose prints; not seen: line 2 `from flax import optim`, "
     ) in told
     assert told.endswith(
         "An error within this tool in 1 file: please report what --verbose prints.\n"
