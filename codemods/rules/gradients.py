@@ -39,7 +39,7 @@ from codemods.sources.modules import Unit
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function returns
     a pair. If neither that function nor the targets show which, or a longer result is not assigned
-    in its own statement, the call stays, with a reason.
+    or returned in its own statement, the call stays, with a reason.
     """
     call = use.call
     loss = _loss(call)
@@ -52,40 +52,38 @@ def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
     if is_alone and not _is_unpacked_otherwise(call, use.unit):
         return Replace(use.unit.span(call), VALUE_AND_GRAD, holes)
     assigned = _assigned(use, context)
-    lines = _evaluation_into_targets(assigned, use.unit) if assigned is not None else ()
-    if assigned is not None and lines:
-        return ReplaceStatement(use.unit.span(assigned.statement), lines, holes)
-    return _refuse()
+    # loss, logits, grad = optimizer.compute_gradient(loss_fn)
+    if assigned is None or len(assigned.targets) not in (0, 2 + assigned.gives_pair):
+        return _refuse()
+    *values, gradient = assigned.targets or (
+        *_values(assigned, use.unit),
+        free_name(use.unit, *GRADIENTS),
+    )
+    lines = [_evaluation(values, gradient, assigned.gives_pair)]
+    if not assigned.targets:
+        lines.append(assigned.whole + ", ".join((*values, gradient)))
+    return ReplaceStatement(use.unit.span(assigned.statement), tuple(lines), holes)
 
 
 class Assigned(NamedTuple):
-    """A call whose result is assigned in a statement of its own.
+    """A call whose result is assigned, or returned, in a statement of its own.
 
-    The targets are source text: several for a tuple. `gives_pair` tells that the loss function
-    returns `(loss, auxiliary)`, which it or the targets show.
+    The targets are source text: those of a tuple, or none where `whole` is what stands before the
+    result. `gives_pair` tells that the loss function returns `(loss, auxiliary)`, which it or the
+    targets show.
     """
 
     call: ast.Call
-    statement: ast.Assign
+    statement: ast.stmt
+    whole: str
     targets: list[str]
     gives_pair: bool
 
 
-def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
-    """Statements that assign a result of `jax.value_and_grad`; empty if the targets do not fit."""
-    targets, gives_pair = assigned.targets, assigned.gives_pair
-    # result = optimizer.compute_gradient(loss_fn)
-    if isinstance(assigned.statement.targets[0], ast.Name):
-        values, gradient = (
-            free_name(unit, "values", "outputs"),
-            free_name(unit, *GRADIENTS),
-        )
-        flat = f"{targets[0]} = (*{values}, {gradient})"
-        return (_evaluation([values], gradient, gives_pair), flat)
-    # loss, logits, grad = optimizer.compute_gradient(loss_fn)
-    if len(targets) == 2 + gives_pair:
-        return (_evaluation(targets[:-1], targets[-1], gives_pair),)
-    return ()
+def _values(assigned: Assigned, unit: Unit) -> list[str]:
+    """Names for what a loss function returns."""
+    names = [("loss", "value", "loss_value"), ("aux", "auxiliary")]
+    return [free_name(unit, *choices) for choices in names[: 1 + assigned.gives_pair]]
 
 
 @rule(
@@ -100,8 +98,8 @@ def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
     """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function
-    returns a pair. If its result is not assigned in its own statement, the call stays, with a
-    reason.
+    returns a pair. If its result is not assigned or returned in its own statement, the call stays,
+    with a reason.
     """
     assigned = _assigned(use, context)
     if assigned is None or not _is_divisible(assigned, use, context):
@@ -117,8 +115,12 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     grads = averaged_gradients(use, context)
     if isinstance(grads, Refusal):
         return grads
-    evaluation = _evaluation(assigned.targets[1:], gradient, assigned.gives_pair)
+    values = assigned.targets[1:] or _values(assigned, use.unit)
+    evaluation = _evaluation(values, gradient, assigned.gives_pair)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
+    # return optimizer.optimize(loss_fn)
+    if not assigned.targets:
+        step = ", ".join((step, *values))
     if override is not None:
         rate = (("rate", use.unit.span(override.value)),)
         return _set_rate(assigned, "{rate}", rate, (evaluation, step), use, context)
@@ -129,8 +131,13 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
         return keeps_rate(
             "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
         )
-    lines = (evaluation, f"{assigned.targets[0]} = {{owner}}.{step}")
+    lines = (evaluation, f"{_before_step(assigned)}{{owner}}.{step}")
     return ReplaceStatement(use.unit.span(assigned.statement), lines, _holes(use))
+
+
+def _before_step(assigned: Assigned) -> str:
+    """What stands before the step: a target, or the beginning of the statement."""
+    return assigned.whole or f"{assigned.targets[0]} = "
 
 
 def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
@@ -144,7 +151,7 @@ def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
     if given != 1 + overrides:
         return False
     # optimizer, loss = optimizer.optimize(loss_fn), or optimizer, loss, aux = …
-    if len(assigned.targets) != 2 + assigned.gives_pair:
+    if len(assigned.targets) not in (0, 2 + assigned.gives_pair):
         return False
     # the owner stands twice in the result: make_optimizer().optimize(loss_fn) would make two
     return is_plain(use.owner)
@@ -169,7 +176,7 @@ def _set_rate(
     templates = (
         f"{state} = {rated}",
         evaluation,
-        f"{assigned.targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
+        f"{_before_step(assigned)}{{owner}}.replace(opt_state={state}).{step}",
     )
     span = use.unit.span(assigned.statement)
     return ReplaceStatement(
@@ -203,8 +210,8 @@ def _loss(call: ast.Call | None) -> ast.expr | None:
 def _refuse() -> Refusal:
     """Why a call stays that is given more than a loss function, or whose result goes anywhere."""
     return reasons.statement_form(
-        "This method is not called with a loss function alone, or its result is not assigned to "
-        "names in a statement of its own.",
+        "This method is not called with a loss function alone, or its result is not assigned or "
+        "returned in a statement of its own.",
         "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
     )
 
@@ -229,19 +236,26 @@ def _assigned(use: Use, context: Context) -> Assigned | None:
     loss = _loss(call)
     if call is None or loss is None:
         return None
-    match use.unit.parents.get(call):
+    elements: list[ast.expr] = []
+    statement = use.unit.parents.get(call)
+    match statement:
         # loss, grad = optimizer.compute_gradient(loss_fn)
-        case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement:
-            elements = target.elts if isinstance(target, ast.Tuple) else [target]
-            gives_pair = _gives_pair(loss, context.facts)
-            # what a function out of view returns may be a pair
-            if not gives_pair:
-                gives_pair = _takes_auxiliary(elements, gives_pair)
-            if gives_pair is None:
-                return None
-            texts = [*map(use.unit.source, elements)]
-            return Assigned(call, statement, texts, gives_pair)
-    return None
+        case ast.Assign(targets=[ast.Tuple(elts=elements)]):
+            whole = ""
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            whole = f"{name} = "
+        case ast.Return():
+            whole = "return "
+        case _:
+            return None
+    gives_pair = _gives_pair(loss, context.facts)
+    # what a function out of view returns may be a pair
+    if not gives_pair:
+        gives_pair = _takes_auxiliary(elements, gives_pair)
+    if gives_pair is None:
+        return None
+    texts = [*map(use.unit.source, elements)]
+    return Assigned(call, statement, whole, texts, gives_pair)
 
 
 def _takes_auxiliary(

@@ -47,7 +47,7 @@ LEFT = {
 }  # fmt: skip
 
 UNCLEAR = {
-    "a pair in an expression": (PAIR, "return optimizer.compute_gradient(loss_fn)"),
+    "a pair in an expression": (PAIR, "return [optimizer.compute_gradient(loss_fn)]"),
     "a pair under two names": (PAIR, "first = second = optimizer.compute_gradient(loss_fn)"),
     "a pair in an attribute": (PAIR, "params.all = optimizer.compute_gradient(loss_fn)"),
     "a pair of which too little is taken": (PAIR, "loss, grad = optimizer.compute_gradient(loss_fn)"),
@@ -55,8 +55,7 @@ UNCLEAR = {
     "at times a pair, by another statement": (
         f"{PAIR}\n            return {SCALAR}",
         "result = optimizer.compute_gradient(loss_fn)"),
-    "optimize in an expression": (SCALAR, "return optimizer.optimize(loss_fn)"),
-    "optimize under one name": (SCALAR, "result = optimizer.optimize(loss_fn)"),
+    "optimize in an expression": (SCALAR, "return [optimizer.optimize(loss_fn)]"),
     "optimize without the auxiliary": (PAIR, "optimizer, loss = optimizer.optimize(loss_fn)"),
     "more than a pair": (TRIPLE, "everything = optimizer.compute_gradient(loss_fn)"),
     "more than a pair, unpacked": (TRIPLE, "loss, *more, grad = optimizer.compute_gradient(loss_fn)"),
@@ -154,17 +153,17 @@ REWRITTEN = {
     "loss, auxiliary and gradient in one": (
         PAIR,
         "all = optimizer.compute_gradient(loss_fn)",
-        [f"values, grad = {WITH_AUX}", "all = (*values, grad)"],
+        [f"(loss, aux), grad = {WITH_AUX}", "all = loss, aux, grad"],
     ),
-    "where the file has values": (
+    "all that are returned": (
         PAIR,
-        "values = optimizer.compute_gradient(loss_fn)",
-        [f"outputs, grad = {WITH_AUX}", "values = (*outputs, grad)"],
+        "return optimizer.compute_gradient(loss_fn)",
+        [f"(loss, aux), grad = {WITH_AUX}", "return loss, aux, grad"],
     ),
-    "where the file has all the names": (
+    "where the file has such names": (
         PAIR,
-        "values = outputs = grad = grads = gradient = optimizer_grad = x\n        x = optimizer.compute_gradient(loss_fn)",
-        [f"values_2, grad_2 = {WITH_AUX}", "x = (*values_2, grad_2)"],
+        "loss = value = loss_value = x\n        x = optimizer.compute_gradient(loss_fn)",
+        [f"(loss_2, aux), grad = {WITH_AUX}", "x = loss_2, aux, grad"],
     ),
     "a step": (
         SCALAR,
@@ -178,6 +177,20 @@ REWRITTEN = {
             "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)",
             f"loss, grad = {VALUE_AND_GRAD}",
             "optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grad)",
+        ],
+    ),
+    "a step that is returned": (
+        PAIR,
+        "return optimizer.optimize(loss_fn)",
+        [f"(loss, aux), grad = {WITH_AUX}", "return optimizer.apply_gradients(grads=grad), loss, aux"],
+    ),
+    "a step with a rate under one name": (
+        SCALAR,
+        "result = optimizer.optimize(loss_fn, learning_rate=rate)",
+        [
+            "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)",
+            f"loss, grad = {VALUE_AND_GRAD}",
+            "result = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grad), loss",
         ],
     ),
 }  # fmt: skip
