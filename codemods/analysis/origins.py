@@ -270,18 +270,3 @@ def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:
         names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
         found += [name for name in names if isinstance(name.ctx, ast.Load)]
     return found
-
-
-def is_path(node: ast.expr) -> bool:
-    """Whether an expression has only names, attributes and constant subscripts.
-
-    Then evaluating it twice is the same as evaluating it once.
-    """
-    match node:
-        # state.optimizers["generator"]
-        case (
-            ast.Attribute(value=value)
-            | ast.Subscript(value=value, slice=ast.Constant())
-        ):
-            return is_path(value)
-    return isinstance(node, ast.Name)

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
-from codemods.analysis.origins import is_path, names_read
+from codemods.analysis.origins import names_read
 from codemods.analysis.stepping import field_read, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Prose, Refusal
-from codemods.optimizers.base import RATE, Support, helper
+from codemods.optimizers.base import RATE, Support, helper, is_plain
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -206,7 +206,7 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
             "Inject it with `optax.inject_hyperparams` by hand.",
         )
     # make_optimizer().apply_gradient(grads, learning_rate=rate)
-    if not is_path(use.owner):
+    if not is_plain(use.owner):
         return reasons.overrides(
             "This step sets the learning rate of an optimizer that has no name.",
             "Give the optimizer a name before the step.",

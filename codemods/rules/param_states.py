@@ -7,7 +7,6 @@ from typing import TypeGuard
 
 from codemods.analysis.leaves import in_any_order
 from codemods.analysis.legacy import legacy_optimizer
-from codemods.analysis.origins import is_path
 from codemods.analysis.uses import Use
 from codemods.idioms.schedules import Schedules
 from codemods.inference.objects import LegacyObject
@@ -135,7 +134,7 @@ def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
     for tree in call.args[1:]:
         # a path, as it comes to stand twice: make_optimizer().state.param_states
         owner = _owner_of_state(_without_params(tree), "param_states", context)
-        if owner is None or not is_path(owner):
+        if owner is None or not is_plain(owner):
             return False
         objects += context.facts.legacy_objects(owner, "optimizer")
     groups = {context.facts.groups.get(obj) for obj in objects}
@@ -226,7 +225,7 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
         return None
     value, owner = found
     counts = counts_in_state(owner, context)
-    if not is_path(owner) or counts is None:
+    if not is_plain(owner) or counts is None:
         return None
     if not counts:
         return value

@@ -100,3 +100,20 @@ def test_it_is_told_apart_from_a_parameter_of_that_name() -> None:
     found = verdict({"train.py": NAMED})
     assert found.kind == "equal", f"{found.kind}: {found.why}"
     assert "is_hyperparam, weight_decay=0.2" in found.after["train.py"]
+
+
+def test_a_rate_of_optimizers_in_a_table_is_set_in_the_state() -> None:
+    made = "{name: optim.Adam(0.1).create(params) for name in 'ab'}"
+    step = (
+        "for name in table:\n            "
+        "table[name] = table[name].apply_gradient(grads, learning_rate=0.1 / (1 + number))"
+    )
+    program = (
+        PROGRAM.replace("optimizer = {made}.create(params)", f"table = {{{made}}}")
+        .replace("optimizer.target", "table['a'].target")
+        .format(step=step)
+    )
+    found = verdict({"train.py": program, "common.py": COMMON})
+    assert found.kind == "equal", f"{found.kind}: {found.why}"
+    line = "table[name] = table[name].replace(opt_state=opt_state)"
+    assert line in found.after["train.py"]
