@@ -12,8 +12,8 @@ from codemods.analysis.flax_optim import FlaxOptim
 from codemods.analysis.legacy import LegacyName, Unnamed, legacy_name
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
-from codemods.inference.exports import exported
 from codemods.inference.holders import unwrapped
+from codemods.inference.imports import exported
 from codemods.inference.library import APPLYING, BEHAVIOURS
 from codemods.inference.objects import (
     Class,

@@ -12,9 +12,9 @@ from codemods.inference.calls import Calls
 from codemods.inference.containers import CHANGING, FIXED
 from codemods.inference.depth import DEEP, ITSELF, is_default_dict
 from codemods.inference.elements import Elements, may_store
-from codemods.inference.exports import open_stars
 from codemods.inference.expressions import Expressions
 from codemods.inference.heap import Answer, Heap
+from codemods.inference.imports import Imports
 from codemods.inference.library import Library
 from codemods.inference.names import Names
 from codemods.inference.objects import (
@@ -23,7 +23,6 @@ from codemods.inference.objects import (
     Arguments,
     Class,
     Container,
-    External,
     Frame,
     Function,
     Layout,
@@ -47,7 +46,7 @@ from codemods.inference.reading import (
 from codemods.inference.scopes import Scope
 from codemods.inference.solver import Equation, Solver, whole
 from codemods.inference.tracing import Tracing
-from codemods.sources.modules import Project, Unit, name_of
+from codemods.sources.modules import Project, Unit
 
 
 class Inference:
@@ -64,6 +63,7 @@ class Inference:
         self.solver = Solver(self._equation, self._same)
         self.scopes: dict[ast.AST, Scope] = {}
         self.index = Index()
+        self.imports = Imports(project, library)
         self.tracing = Tracing(self)
         self.reaching = Reaching(self)
         self.names = names = Names(self)
@@ -116,10 +116,9 @@ class Inference:
         self._quoted: dict[ast.Constant, ast.expr | None] = {}
         self._methods: dict[AttributeStore, Function | None] = {}
         self._frames: dict[Function, set[Frame]] = defaultdict(set)
-        self._runs: dict[ast.ImportFrom, Unit] = {}
         for unit in (*project.units, *project.around):
             self._read(unit)
-        self._open_stars()
+        self.imports.open_stars(self._contents.values())
 
     # Reading
 
@@ -135,23 +134,6 @@ class Inference:
         for cls in contents.classes:
             self.bound_in_classes |= cls.scope.names
 
-    def _open_stars(self) -> None:
-        for unit, contents in self._contents.items():
-            # what runs another file in its place has that file's names, as by a star import
-            if self.project.run_by(unit):
-                node = ast.ImportFrom(names=[ast.alias("*")], level=0)
-                self._runs[node] = unit
-                contents.stars.append(node)
-        stars: list[tuple[Unit, ast.ImportFrom]] = []
-        for unit, contents in self._contents.items():
-            stars += ((unit, node) for node in contents.stars)
-        modules = {unit: contents.scope for unit, contents in self._contents.items()}
-        open_stars(modules, stars, self._star_units, self.library.members)
-
-    def _star_units(self, unit: Unit, node: ast.ImportFrom) -> list[Unit]:
-        found = self.sources(unit, node)
-        return [module.unit for module in found if module.unit is not None]
-
     # What stands where
 
     def contents(self, unit: Unit) -> Contents:
@@ -162,9 +144,6 @@ class Inference:
 
     def bindings_of(self, scope: Scope, name: str) -> list[Binding]:
         return self.index.bindings.get((scope, name), [])
-
-    def stars_of(self, scope: Scope) -> list[ast.ImportFrom]:
-        return self._contents[scope.unit].stars
 
     def function_with(self, argument: ast.arg) -> Function:
         return self._of_parameter[argument]
@@ -239,55 +218,6 @@ class Inference:
             # @property
             elif isinstance(node, ast.Name):
                 found.add(node.id)
-        return found
-
-    # Imports
-
-    def absolute(self, unit: Unit, name: str) -> tuple[str, ...]:
-        return () if self.library.owns(name) else self.project.absolute(unit, name)
-
-    def _paths(self, unit: Unit, node: ast.ImportFrom) -> tuple[str, ...]:
-        """The paths, without ending, of the modules of the project that a statement may mean."""
-        name = node.module or ""
-        if node.level:
-            return (self.project.relative(unit, node.level, name),)
-        return self.absolute(unit, name)
-
-    def sources(self, unit: Unit, node: ast.ImportFrom) -> list[Module]:
-        """The modules of the project from which a statement may import."""
-        if node in self._runs:
-            return [Module(ran) for ran in self.project.run_by(unit)]
-        found = map(self.project.at, self._paths(unit, node))
-        return [Module(*one) for one in found if one is not None]
-
-    def is_module(self, binding: Binding) -> bool:
-        """Whether an import binds a module of the project."""
-        unit = binding.scope.unit
-        paths: Iterable[str] = ()
-        if binding.alias is not None and isinstance(binding.node, ast.Import):
-            paths = self.absolute(unit, binding.alias.name)
-        elif binding.alias is not None and isinstance(binding.node, ast.ImportFrom):
-            name = binding.alias.name
-            paths = (f"{one}/{name}" for one in self._paths(unit, binding.node))
-        return any(self.project.at(path) is not None for path in paths)
-
-    def others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
-        """The files that are not analysed from which a statement may import."""
-        if node in self._runs:
-            return []
-        found = map(self.project.left_out, self._paths(unit, node))
-        return [file for file in found if file is not None]
-
-    def by_star(self, scope: Scope, name: str) -> list[Object]:
-        """What an unbound name may be, if star imports take names from files not analysed."""
-        module = scope.module
-        if module.binding(name) is not None:
-            return []
-        found: list[Object] = []
-        for node in self.stars_of(module):
-            files = self.others(module.unit, node)
-            named = (file for file in files if self.project.may_have(file, name))
-            found += (External(f"{name_of(file)}.{name}") for file in named)
         return found
 
     def quoted(self, annotation: ast.Constant) -> ast.expr | None:
@@ -575,19 +505,6 @@ class Inference:
     def stands(self, unit: Unit, node: ast.AST) -> Scope:
         """The scope in which a node stands."""
         return self._readers[unit].stands[node]
-
-    def star_importers(self, scope: Scope) -> Iterable[Scope]:
-        """The modules that take all names of a module."""
-        return self._star_importers.get(scope.unit, ())
-
-    @cached_property
-    def _star_importers(self) -> dict[Unit, dict[Scope, None]]:
-        found: dict[Unit, dict[Scope, None]] = defaultdict(dict)
-        for contents in self._contents.values():
-            for node in contents.stars:
-                for unit in self._star_units(contents.unit, node):
-                    found[unit][contents.scope] = None
-        return found
 
     def unit_of(self, node: ast.AST) -> Unit | None:
         if isinstance(node, ast.expr) and node in self.scopes:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.dynamic import ANY, named_module
-from codemods.inference.exports import exported
+from codemods.inference.imports import exported
 from codemods.inference.objects import (
     UNKNOWN,
     Arguments,
@@ -93,7 +93,7 @@ class Names:
         # bound elsewhere: by a star import, or in another notebook
         elif name in CUSTOMARY:
             found.append(External(CUSTOMARY[name]))
-        return [*found, *self.engine.by_star(scope, name)]
+        return [*found, *self.engine.imports.by_star(scope, name)]
 
     def variable(self, scope: Scope, name: str, frame: Frame | None = None) -> Answer:
         """What a variable may be, whatever part of its scope runs."""
@@ -122,14 +122,14 @@ class Names:
         found: list[Object] = [*(yield ("set from outside", scope, name))]
         if is_bound:
             return found
-        for node in self.engine.stars_of(scope):
-            for module in self.engine.sources(scope.unit, node):
+        for node in self.engine.imports.stars_of(scope):
+            for module in self.engine.imports.sources(scope.unit, node):
                 if module.unit is None or module.unit is scope.unit:
                     continue
                 other = self.engine.module(module.unit)
                 if name in exported(other):
                     found += yield from self.member(module, name)
-            if not self.engine.sources(scope.unit, node):
+            if not self.engine.imports.sources(scope.unit, node):
                 members = self.engine.library.members(node.module or "")
                 if name in members:
                     found.append(External(f"{node.module}.{name}"))
@@ -265,8 +265,8 @@ class Names:
         if isinstance(node, ast.Import):
             return self._module_imported(alias, unit)
         assert isinstance(node, ast.ImportFrom)
-        sources = self.engine.sources(unit, node)
-        others = self.engine.others(unit, node)
+        sources = self.engine.imports.sources(unit, node)
+        others = self.engine.imports.others(unit, node)
         found: list[Object] = [
             External(f"{name_of(file)}.{alias.name}") for file in others
         ]
@@ -285,7 +285,7 @@ class Names:
         return found
 
     def _module_imported(self, alias: ast.alias, unit: Unit) -> list[Object]:
-        paths = self.engine.absolute(unit, alias.name)
+        paths = self.engine.imports.absolute(unit, alias.name)
         if not paths:
             root = alias.name.partition(".")[0]
             return [External(alias.name if alias.asname else root)]
@@ -306,7 +306,7 @@ class Names:
 
     def module_named(self, name: str, unit: Unit) -> list[Object]:
         """The module of a dotted name."""
-        paths = self.engine.absolute(unit, name)
+        paths = self.engine.imports.absolute(unit, name)
         if not paths:
             return [External(name)]
         found: list[Object] = []
@@ -323,7 +323,7 @@ class Names:
             if name not in scope.names and LAZY in scope.names:
                 arguments = Arguments(module.unit, scope.node)
                 found += yield ("invoked", ("variable", scope, LAZY), arguments)
-            found += self.engine.by_star(scope, name)
+            found += self.engine.imports.by_star(scope, name)
             # what a package binds itself is not looked for among its modules
             if name in scope.names or not module.directory:
                 return found

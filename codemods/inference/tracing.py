@@ -24,7 +24,7 @@ from codemods.inference.depth import (
 )
 from codemods.inference.dynamic import names_like
 from codemods.inference.elements import is_generic
-from codemods.inference.exports import exported
+from codemods.inference.imports import exported
 from codemods.inference.objects import Class, Function
 from codemods.inference.reading import (
     MODULES,
@@ -232,13 +232,13 @@ class Tracing:
         for binding in index.imported.get(name, ()):
             assert isinstance(binding.node, ast.ImportFrom)
             assert binding.alias is not None
-            sources = self.engine.sources(binding.scope.unit, binding.node)
+            sources = self.engine.imports.sources(binding.scope.unit, binding.node)
             if any(self._may_be_of(module.unit, scope, name) for module in sources):
                 bound = binding.alias.asname or name
                 into = binding.scope.binding(bound) or binding.scope
                 yield ("variable", into, bound), depth
         # from module import *
-        for importer in self.engine.star_importers(scope):
+        for importer in self.engine.imports.star_importers(scope):
             if name in exported(scope):
                 yield ("variable", importer, name), depth
         # module.step, getattr(module, "step")
@@ -326,7 +326,9 @@ class Tracing:
                 parents = scope.unit.parents
                 reads = index.reads.get((scope, name), ())
                 is_read_of = (isinstance(parents[one], ast.Attribute) for one in reads)
-                if all(is_read_of) or not any(map(self.engine.is_module, bindings)):
+                if all(is_read_of) or not any(
+                    map(self.engine.imports.is_module, bindings)
+                ):
                     continue
                 starts.append(("variable", scope, name))
             for start in starts:

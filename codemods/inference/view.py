@@ -189,13 +189,13 @@ class View:
         scope = self.engine.stands(unit, node)
         if isinstance(node, ast.Import):
             name, target = alias.asname or alias.name.partition(".")[0], alias.name
-            is_outside = not self.engine.absolute(unit, alias.name)
+            is_outside = not self.engine.imports.absolute(unit, alias.name)
         else:
             name, target = alias.asname or alias.name, node.module or ""
             if alias.name != "*":
                 target = f"{'.' * node.level}{target}.{alias.name}"
-            sources = self.engine.sources(unit, node)
-            is_outside = not (sources or self.engine.others(unit, node))
+            sources = self.engine.imports.sources(unit, node)
+            is_outside = not (sources or self.engine.imports.others(unit, node))
             if sources:
                 units = (module.unit for module in sources)
                 scopes = tuple(self.modules[one] for one in units if one is not None)
@@ -489,7 +489,7 @@ class View:
             elif isinstance(binding.node, ast.arg):
                 found += self.given(self.engine.functions[scope.node], binding.node)
             elif isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
-                for module in self.engine.sources(scope.unit, binding.node):
+                for module in self.engine.imports.sources(scope.unit, binding.node):
                     if module.unit is not None:
                         other = self.modules[module.unit]
                         found.append(("variable", other, binding.alias.name))
