@@ -15,13 +15,7 @@ from codemods.dataflow.evaluation import Evaluations, evaluated, given
 from codemods.dataflow.handing import Handing
 from codemods.dataflow.program import EvaluationSite, Program
 from codemods.inference.control_flow import EXIT, Order, Owner
-from codemods.inference.objects import (
-    Class,
-    Function,
-    Instance,
-    Module,
-    Object,
-)
+from codemods.inference.objects import Class, Function, Instance, Module, Object
 from codemods.inference.reading import FunctionNode
 from codemods.inference.view import View
 from codemods.sources.modules import Unit

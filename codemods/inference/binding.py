@@ -9,6 +9,9 @@ from inspect import Parameter, Signature
 from itertools import chain
 from typing import Generic, TypeVar
 
+from codemods.inference.objects import Arguments, Frame, Place
+from codemods.sources.modules import Unit
+
 T = TypeVar("T")
 REQUIRED = Parameter.empty
 
@@ -204,3 +207,26 @@ def _ahead_of_unpacked(positional: Sequence[ast.expr]) -> list[ast.expr]:
             break
         known.append(argument)
     return known
+
+
+def arguments_in(unit: Unit, call: ast.Call, frame: Frame | None) -> Arguments:
+    """What a call gives, in one frame."""
+    positional: list[Place] = []
+    starred: int | None = None
+    for index, argument in enumerate(call.args):
+        if isinstance(argument, ast.Starred):
+            starred = index if starred is None else starred
+            positional.append(("expression", argument.value, frame))
+        else:
+            positional.append(("expression", argument, frame))
+    keywords = tuple(
+        (one.arg, ("expression", one.value, frame))
+        for one in call.keywords
+        if one.arg is not None
+    )
+    unpacked = tuple(
+        ("expression", one.value, frame) for one in call.keywords if one.arg is None
+    )
+    return Arguments(
+        unit, call, tuple(positional), keywords, starred, unpacked, (), frame
+    )

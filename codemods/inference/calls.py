@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.behaviours import apply
+from codemods.inference.binding import arguments_in
 from codemods.inference.containers import GENERATOR, STORING
 from codemods.inference.library import APPLYING
 from codemods.inference.objects import (
@@ -216,7 +217,7 @@ class Calls:
     ) -> Arguments:
         """The arguments of a call of `partial(function, …)`: those that `call` filled in first."""
         unit = self.engine.scopes[call].unit
-        own = self.engine.arguments(unit, call, frame)
+        own = arguments_in(unit, call, frame)
         earlier = own.positional[1 : own.starred]
         words = {**dict(own.keywords), **dict(arguments.keywords)}
         starred = None
@@ -271,7 +272,7 @@ class Calls:
         if getter.calls:
             # methodcaller("apply_gradient", grads): its other arguments are the method's
             unit = self.engine.scopes[getter.call].unit
-            own = self.engine.arguments(unit, getter.call, frame)
+            own = arguments_in(unit, getter.call, frame)
             given = replace(own.behind_first(), node=arguments.node)
             part = ("invoked", part, given)
         return [*(yield part)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from codemods.inference.binding import values_of
+from codemods.inference.binding import arguments_in, values_of
 from codemods.inference.containers import (
     CHANGING,
     GENERATOR,
@@ -364,7 +364,7 @@ class Elements:
         if not boxes:
             return []
         unit = self.engine.scopes[call].unit
-        arguments = self.engine.arguments(unit, call, None)
+        arguments = arguments_in(unit, call, None)
         entries: list[tuple[Key, Place]] = []
         if name in STORING:
             entries += ((None, place) for place in arguments.positional)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import chain
 
+from codemods.inference.binding import arguments_in
 from codemods.inference.calls import Calls
 from codemods.inference.containers import CHANGING, FIXED
 from codemods.inference.depth import DEEP, ITSELF, is_default_dict
@@ -247,28 +248,6 @@ class Inference:
 
     # Calls
 
-    def arguments(self, unit: Unit, call: ast.Call, frame: Frame | None) -> Arguments:
-        """What a call gives, in one frame."""
-        positional: list[Place] = []
-        starred: int | None = None
-        for index, argument in enumerate(call.args):
-            if isinstance(argument, ast.Starred):
-                starred = index if starred is None else starred
-                positional.append(("expression", argument.value, frame))
-            else:
-                positional.append(("expression", argument, frame))
-        keywords = tuple(
-            (one.arg, ("expression", one.value, frame))
-            for one in call.keywords
-            if one.arg is not None
-        )
-        unpacked = tuple(
-            ("expression", one.value, frame) for one in call.keywords if one.arg is None
-        )
-        return Arguments(
-            unit, call, tuple(positional), keywords, starred, unpacked, (), frame
-        )
-
     def frame(
         self,
         function: Function,
@@ -456,7 +435,7 @@ class Inference:
     def _site(self, call: ast.Call) -> Equation:
         """Let whatever a call reaches know of it."""
         unit = self.scopes[call].unit
-        arguments = self.arguments(unit, call, None)
+        arguments = arguments_in(unit, call, None)
         for callee in (yield ("expression", call.func, None)):
             yield from self.calls.reach(callee, arguments)
             if self.calls.has_effect(callee, call):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeAlias
 
+from codemods.inference.binding import arguments_in
 from codemods.inference.containers import GENERATOR
 from codemods.inference.control_flow import Narrowed
 from codemods.inference.objects import (
@@ -131,7 +132,7 @@ class Expressions:
 
     def _call(self, node: ast.Call, frame: Frame | None) -> Answer:
         unit = self.engine.scopes[node].unit
-        arguments = self.engine.arguments(unit, node, frame)
+        arguments = arguments_in(unit, node, frame)
         callee = ("expression", node.func, frame)
         yield whole(("invoked", callee, arguments))
         return []

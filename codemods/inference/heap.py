@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.annotations import parts_of
+from codemods.inference.binding import arguments_in
 from codemods.inference.containers import (
     FUTURE,
     METHODS,
@@ -399,7 +400,7 @@ class Heap:
                 if not calls or frame is None:
                     return None
                 [(call, caller), *_] = calls
-                arguments = self.engine.arguments(item.unit, call, frame)
+                arguments = arguments_in(item.unit, call, frame)
                 # Base.__init__(self, optimizer)
                 if not isinstance(caller, ast.Call):
                     arguments = arguments.behind_first()
