@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.queries import Queries
@@ -11,7 +11,7 @@ from codemods.analysis.stepping import STEPS
 from codemods.analysis.uses import Use
 from codemods.inference.binding import values_of
 from codemods.inference.control_flow import Owner
-from codemods.inference.objects import LegacyObject
+from codemods.inference.objects import Container, LegacyObject
 from codemods.sources.modules import Unit
 from codemods.vocabulary import PICKLE, UNPICKLE
 
@@ -21,7 +21,7 @@ PICKLED, UNPICKLED = "pickled", "unpickled"
 def pickles(facts: Facts) -> list[Use]:
     """Where optimizers are given to what pickles them, and where such come out that take steps."""
     found: list[Use] = []
-    restored: dict[ast.Call, list[LegacyObject]] = {}
+    restored: dict[ast.expr, list[LegacyObject]] = {}
     for unit, call in facts.flow.reading.calls:
         names = facts.names(call.func)
         if names & PICKLE:
@@ -32,13 +32,34 @@ def pickles(facts: Facts) -> list[Use]:
     steps = (use for use in facts.uses if restored and use.kind in STEPS)
     for step in steps:
         for origin in facts.flow.origins(facts.flow.places[step.owner]):
-            if isinstance(origin, ast.Call) and origin in restored:
+            if origin in restored:
                 restored[origin] += step.objects
-    for call, objects in restored.items():
+    restored |= _taken_out(facts, restored)
+    for node, objects in restored.items():
         if objects:
-            unit = facts.scope(call).unit
             own = tuple(dict.fromkeys(objects))
-            found.append(Use("whole", UNPICKLED, unit, call, own))
+            found.append(Use("whole", UNPICKLED, facts.scope(node).unit, node, own))
+    return found
+
+
+def _taken_out(
+    facts: Facts, loads: Iterable[ast.expr]
+) -> dict[ast.expr, list[LegacyObject]]:
+    """The optimizers in displays that come out of pickles, where they are taken out by a key.
+
+    Those that are not are found where the display comes out.
+    """
+    held = {one: facts.flow.carried(one, Container) for one in loads}
+    held = {one: optimizers for one, optimizers in held.items() if optimizers}
+    found: dict[ast.expr, list[LegacyObject]] = {**held}
+    for unit in facts.flow.project.units if held else ():
+        for node in unit.nodes:
+            # settings = pickle.load(file); settings["optimizer"]
+            if isinstance(node, ast.Subscript) and is_optimizer(facts, node):
+                for origin in facts.flow.origins(facts.flow.places[node.value]):
+                    if origin in held:
+                        found[node] = facts.legacy_objects(node, "optimizer")
+                        found[origin] = []
     return found
 
 
@@ -65,22 +86,51 @@ def is_optimizer(facts: Queries, node: ast.expr) -> bool:
 
 
 def held_before(use: Use, facts: Queries) -> str | None:
-    """The name that holds an optimizer before it is set to what comes out of a pickle."""
-    around = use.parent
-    match around:
-        case ast.Assign(targets=[ast.Name(id=name) as target]):
+    """The variable or field that holds an optimizer before it is set to what was pickled."""
+    engine, unit = facts.flow.engine, use.unit
+    statement: ast.AST = use.node
+    target: ast.expr | None = None
+    match unit.parents.get(use.node):
+        case ast.Assign(targets=[target]) as statement:
+            pass
+        # optimizer, step = settings["optimizer"], settings["step"]
+        case ast.Tuple(elts=values) as around:
+            match unit.parents.get(around):
+                case ast.Assign(targets=[ast.Tuple(elts=targets)]) as statement:
+                    target = dict[ast.AST, ast.expr](
+                        zip(values, targets, strict=False)
+                    ).get(use.node)
+    match target:
+        case ast.Name(id=name):
             scope = facts.scope(target)
-        case _:
-            return None
-    if not isinstance(scope.node, Owner):
-        return None
-    order = facts.flow.engine.reaching.order(scope.node)
-    for binding in facts.flow.engine.bindings_of(scope, name):
-        source = binding.source
-        if source is None or binding.steps or binding.node is around:
-            continue
-        number = order.at.get(binding.node)
-        is_held = number is not None and is_optimizer(facts, source)
-        if is_held and order.dominates(number, order.at[around]):  # type: ignore[arg-type]
-            return name
+            if not isinstance(scope.node, Owner):
+                return None
+            order = engine.reaching.order(scope.node)
+            for binding in engine.bindings_of(scope, name):
+                source = binding.source
+                if source is None or binding.steps or binding.node is statement:
+                    continue
+                number = order.at.get(binding.node)
+                is_held = number is not None and is_optimizer(facts, source)
+                if is_held and order.dominates(number, order.at[statement]):  # type: ignore[arg-type]
+                    return name
+        # self.optimizer = pickle.load(file), which the constructor sets
+        case ast.Attribute(value=owner, attr=name):
+            method = engine.method_of(owner)
+            for store in engine.index.stores.get(name, ()):
+                setter = engine.method_storing(store)
+                if method is None or setter is None or setter is method:
+                    continue
+                is_first = getattr(setter.node, "name", "") == "__init__"
+                binding = store.binding
+                parents = setter.unit.parents
+                if (
+                    is_first
+                    and setter.scope.parent is method.scope.parent
+                    and parents.get(parents.get(store.target)) is setter.node  # type: ignore[arg-type]
+                    and binding.source is not None
+                    and not binding.steps
+                    and is_optimizer(facts, binding.source)
+                ):
+                    return ast.unparse(target)
     return None

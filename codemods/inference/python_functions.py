@@ -37,6 +37,7 @@ from codemods.inference.objects import (
     Stored,
     plain,
 )
+from codemods.vocabulary import PICKLE
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -404,16 +405,22 @@ def row(_: Inference, arguments: Arguments) -> Answer:
 
 
 def unpickle(engine: Inference, arguments: Arguments) -> Answer:
-    """`state = pickle.load(file)`: what the same file pickles by that name."""
-    found: list[Object] = []
+    """`state = pickle.load(file)`: what the same file pickles by that name, or its one display."""
+    pickled: list[ast.expr] = []
+    for call in chained(*map(engine.index.called.get, ("dump", "dumps"), ((), ()))):
+        if engine.scopes[call].unit is arguments.unit and call.args:
+            callees = yield ("expression", call.func, None)
+            if any(getattr(one, "name", "") in PICKLE for one in callees):
+                pickled.append(call.args[0])
+    name = ""
     match arguments.unit.parents.get(arguments.node):
         case ast.Assign(targets=[target]):
             name = ast.unparse(target)
-            pickled = (engine.index.called.get(word, ()) for word in ("dump", "dumps"))
-            for call in chained(*pickled):
-                is_near = engine.scopes[call].unit is arguments.unit
-                if is_near and call.args and ast.unparse(call.args[0]) == name:
-                    found += yield ("expression", call.args[0], None)
+    displays = [one for one in pickled if isinstance(one, ast.Dict | ast.Tuple)]
+    named = [one for one in pickled if ast.unparse(one) == name]
+    found: list[Object] = []
+    for one in named or displays * (len(displays) == 1):
+        found += yield ("expression", one, None)
     return found
 
 

@@ -229,6 +229,24 @@ return step(state).target
 stored = pickle.dumps({"optimizer": step(optimizer), "epoch": 3})
 return pickle.loads(stored)["epoch"]
 """,
+    "in a dict, out of which it is taken": """
+optimizer = step(optimizer)
+found = pickle.loads(pickle.dumps({"optimizer": optimizer, "epoch": 3}))
+optimizer, epoch = found["optimizer"], found["epoch"]
+return step(optimizer).target, epoch
+""",
+    "in a field": """
+class Agent:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+    def save(self):
+        return pickle.dumps((self.optimizer, 3))
+    def load(self, stored):
+        self.optimizer = pickle.loads(stored)[0]
+agent = Agent(optimizer)
+agent.load(Agent(step(optimizer)).save())
+return step(agent.optimizer).target
+""",
 }
 
 
@@ -259,6 +277,14 @@ return Agent(optimizer).optimizer.target
     ),
     "into the name of another run's": (
         "optimizer = pickle.loads(stored)\nreturn step(optimizer).target",
+        "pickle.loads(stored)",
+    ),
+    "into what is unpacked": (
+        """
+stored = pickle.dumps((optimizer, 3))
+optimizer, epoch = pickle.loads(stored)
+return step(optimizer).target, epoch
+""",
         "pickle.loads(stored)",
     ),
     "into a function that gives it": (
