@@ -126,6 +126,17 @@ class Definitions:
                         return statement
         return None
 
+    def is_set_once(self, variable: Variable) -> bool:
+        """Whether one assignment or definition sets a variable, perhaps with others."""
+        match self.stores(variable):
+            # first, second = 0.1, 0.2
+            case [ast.Name() as name]:
+                statement = variable.unit.parents.get(name)
+                while isinstance(statement, ast.Tuple | ast.List):
+                    statement = variable.unit.parents.get(statement)
+                return isinstance(statement, ast.Assign | ast.AnnAssign)
+        return self.setting(variable) is not None
+
     def value(self, variable: Variable | None) -> ast.expr | None:
         """The only value that a variable ever has, if an assignment gives it."""
         statement = self.setting(variable)

@@ -175,7 +175,7 @@ class Values:
             names.append(given)
         stores = self.origins.stores(variable)
         is_import = any(isinstance(store, ast.alias) for store in stores)
-        if not is_import and self.origins.setting(variable) is None:
+        if not is_import and not self.origins.is_set_once(variable):
             raise Unproven(f"`{variable.name}` has more than one value")
         return Part(tuple(found), tuple(names))
 

@@ -37,6 +37,12 @@ rate: config.lr + 0 * optimizer.state.step
 args: config
 > tx=optax.sgd(lambda step: config.lr + 0 * step, momentum=0.9)
 > optimizer = optimizer.apply_gradients(grads=grad)
+== of numbers that one statement sets
+rate: BASE * DECAY ** optimizer.state.step
+args:
+above: BASE, DECAY = 0.1, 0.9
+> tx=optax.sgd(lambda step: BASE * DECAY ** step, momentum=0.9)
+> optimizer = optimizer.apply_gradients(grads=grad)
 == by a method of the step
 rate: 0.1 / (1 + optimizer.state.step.astype(float))
 args:
