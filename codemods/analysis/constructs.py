@@ -194,6 +194,7 @@ class Uses:
             unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
         )
         kind = "value"
+        others: tuple[External, ...] = ()
         match parent, tuple_or_call:
             # class Mine(optim.OptimizerDef)
             case ast.ClassDef(), _:
@@ -207,6 +208,7 @@ class Uses:
                 call.func
             ):
                 kind, objects = "check", self._checked(unit, call, parent)
+                others = self._train_states(call, parent)
             # optim.Optimizer.apply_gradient
             case _ if "." in name:
                 objects = tuple(self._all_objects)
@@ -216,7 +218,19 @@ class Uses:
                 objects = self._of_program(unit, "optimizer")
             case _:
                 objects = self._indirect(unit, legacy)
-        return Use(kind, name, unit, node, objects)
+        return Use(kind, name, unit, node, objects, others)
+
+    def _train_states(
+        self, call: ast.Call, classes: ast.AST | None
+    ) -> tuple[External, ...]:
+        """The train states that an `isinstance` may be about, and does not ask for as well."""
+        several = classes.elts if isinstance(classes, ast.Tuple) else ()
+        if any(TRAIN_STATE in self.facts.externals(one) for one in several):
+            return ()
+        roots = self.flow.roots(self.flow.places.get(call.args[0]))
+        made = (one for one in roots if isinstance(one, ast.Call))
+        names = {name for one in made for name in self.flow.origin_names(one)}
+        return tuple(External(name) for name in names if name.startswith(TRAIN_STATE))
 
     def _checked(
         self, unit: Unit, call: ast.Call, classes: ast.AST | None

@@ -70,10 +70,9 @@ class FloatRates:
         """Whether something shows that a rate may be no float, or an array of a type of its own."""
         return not self._kinds(node).isdisjoint(INTEGER | TYPED | NUMPY | OTHER)
 
-    def is_number(self, node: ast.expr) -> bool:
-        """Whether an expression is a number or an array, and not None."""
-        kinds = self._kinds(node)
-        return bool(kinds) and kinds <= NUMBERS | TYPED | NUMPY
+    def may_be_none(self, node: ast.expr) -> bool:
+        """Whether something shows that an expression may be None, or anything else."""
+        return not self._kinds(node).isdisjoint(OTHER)
 
     def _kinds(self, node: ast.expr) -> Kinds:
         """The kinds of all that an expression may be; what depends on itself adds none."""

@@ -451,6 +451,9 @@ class View:
                         found += self._elements(("expression", value, None), name)
                     elif isinstance(one, LegacyObject) and name == "target":
                         found.append(("target", one))
+                    # Config.rate
+                    elif isinstance(one, Class):
+                        found += self._sources_of_class(one, name)
                 return found
             case ("target", LegacyObject(node=ast.Call(args=[params, *_]))):
                 return [self.places[params]]
@@ -553,6 +556,16 @@ class View:
             case ("item of", _, _):
                 return not self.sources(place)
         return False
+
+    def _sources_of_class(self, cls: Class, name: str) -> list[Place]:
+        """What an attribute of a class itself is set to, if none is set by a computed name."""
+        if self.is_asked_by_any_name(cls):
+            return []
+        nearest = islice(self.defining(cls, name), 1)
+        found: list[Place] = [("variable", one.scope, name) for one in nearest]
+        stores = self.engine.index.stores.get(name, ())
+        own = (one for one in stores if cls in self.solver.at(one.owner))
+        return [*found, *(("bound", store.binding, None) for store in own)]
 
     def _sources_of_field(self, cls: Class, name: str) -> list[Place]:
         nearest = islice(self.defining(cls, name), 1)

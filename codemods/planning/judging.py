@@ -57,6 +57,12 @@ def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | 
         return reasons.name_taken(
             "The name `optax` means something else in this file.", "Rename it."
         )
+    # isinstance(state, optim.Optimizer), of which `state` may be a train state already
+    if use.others and use.kind == "check":
+        return reasons.conflict(
+            "This tells optimizers from train states, and the optimizers become train states, too.",
+            "Tell them apart by something else, such as a field or an argument.",
+        )
     # model.target, of which `model` may be an optimizer or something else
     if use.others:
         return reasons.conflict(

@@ -100,7 +100,7 @@ def _with_rate(
     if own is not None:
         rates, as_float = context.facts.of(FloatRates), ""
         if is_set_by_steps and rates.needs_float(own, is_part(use, context.facts)):
-            as_float = FROM_NUMBER if rates.is_number(own) else FROM_NUMBER_OR_NONE
+            as_float = FROM_NUMBER_OR_NONE if rates.may_be_none(own) else FROM_NUMBER
         return replace(conversion, inject=is_set_by_steps, as_float=as_float)
     # optim.Adam()
     if not is_set_by_steps and are_stepped(use.objects, context):

@@ -148,6 +148,6 @@ def test_what_may_be_none_is_made_a_float_as_well(
 def test_a_group_whose_rate_would_not_be_missed_has_a_float_for_certain(
     rate: str, is_made_float: bool
 ) -> None:
-    expected = made_float_or_0(rate) if is_made_float else rate
+    expected = made_float(rate) if is_made_float else rate
 
     assert f"(learning_rate={expected})" in rewritten(GROUP, rate, "lr, config", "")

@@ -182,6 +182,18 @@ def train(params, numbers):
     optimizer = optim.Adam().create(params)
     hyper_params = optimizer.optimizer_def.hyper_params
     return optimizer.apply_gradient(next(numbers), hyper_params=hyper_params.replace(learning_rate=next(numbers)))
+== optimizers that are told from train states
+FO909
+from flax import optim
+from flax.training.train_state import TrainState
+
+def rate_of(state):
+    return 0.1 if isinstance(state, optim.Optimizer) else 0.2
+
+def train(params, tx):
+    old = optim.Adam(0.1).create(params)
+    new = TrainState.create(apply_fn=None, params=params, tx=tx)
+    return rate_of(old), rate_of(new)
 == a rate for an optimizer that a call gives
 FO910
 def pick(optimizers, index):
