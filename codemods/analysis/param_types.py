@@ -21,7 +21,8 @@ from codemods.inference.objects import (
     Made,
     Object,
 )
-from codemods.inference.reading import FunctionNode
+from codemods.inference.reading import Binding, FunctionNode
+from codemods.inference.scopes import Scope
 from codemods.model import Location
 from codemods.sources.modules import Unit, file_of
 
@@ -136,14 +137,15 @@ class Making(ABC):
             yield from self._told(node)
         match node:
             case ast.Name():
-                self._reach_bound(node)
+                self._reach_behind(node)
+                self._reach_items(node)
                 yield from self._reach_objects(node)
             # image.shape[-1], whatever the image is made of
             case ast.Attribute(attr="shape" | "ndim" | "size"):
                 pass
-            case ast.Attribute(value=owner, attr=name):
+            case ast.Attribute(value=owner):
                 self._reach(owner)
-                self._reach_stored(node, owner, name)
+                self._reach_behind(node)
                 yield from self._reach_objects(node)
             # model.init(rng, image)
             case ast.Call(func=ast.Attribute(value=model, attr=name)) if (
@@ -162,38 +164,29 @@ class Making(ABC):
         if self.is_typed(node, unit):
             yield unit.location(node.lineno)
 
-    def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
-        """Go on with what an attribute is set to in its file, and with the default of a field."""
-        scope = self.engine.scopes.get(node)
-        for store in self.engine.index.stores.get(name, ()):
-            if scope is not None and store.binding.scope.unit is scope.unit:
-                self._reach(store.binding.source)
-        for cls in map(_class_of, self.facts.objects(owner)):
-            for statement in cls.body if cls else ():
-                match statement:
-                    # dtype: Any = jnp.complex64
-                    case ast.AnnAssign(target=ast.Name(id=word)) if word == name:
-                        self._reach(statement.value)
+    def _reach_behind(self, node: ast.Name | ast.Attribute) -> None:
+        """Go on with what a variable or field is set to, and what calls give to a parameter."""
+        flow = self.facts.flow
+        for place in flow.behind(flow.places.get(node)):
+            match place:
+                # first, second = shape
+                case ("bound", Binding(source=source), _):
+                    self._reach(source)
+                # def initial(*sizes, **types)
+                case ("variable", Scope(node=ast.FunctionDef() as function), str(name)):
+                    several = (function.args.vararg, function.args.kwarg)
+                    if any(one is not None and one.arg == name for one in several):
+                        for site, _ in flow.entered[function]:
+                            self._reach(*_expressions((site.positional, site.keywords)))
+                case _:
+                    self._reach(*_expressions(place))
 
-    def _reach_bound(self, name: ast.Name) -> None:
-        """Go on with what a variable is set to, and with what calls give to a parameter."""
+    def _reach_items(self, name: ast.Name) -> None:
+        """Go on with what is stored in a variable: `params["dense"] = kernel`."""
         scope = self.engine.scopes.get(name)
         bound = None if scope is None else scope.binding(name.id)
         if bound is None:
             return
-        for binding in self.engine.bindings_of(bound, name.id):
-            self._reach(binding.source)
-            if isinstance(binding.node, ast.arg):
-                function = self.engine.function_with(binding.node)
-                places = self.facts.flow.given(function, binding.node)
-                # def initial(*sizes, **types)
-                several = (function.node.args.vararg, function.node.args.kwarg)
-                if binding.node in several:
-                    for site, _ in self.facts.flow.entered[function.node]:
-                        places += (*site.positional, *(one for _, one in site.keywords))
-                for place in places:
-                    self._reach(*_expressions(place))
-        # params["dense"] = kernel
         for read in self.engine.index.reads.get((bound, name.id), ()):
             owner = bound.unit.parents.get(read)
             if isinstance(owner, ast.Subscript):
