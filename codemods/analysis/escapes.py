@@ -109,6 +109,7 @@ def _is_chosen(facts: Facts, node: ast.expr, key: ast.Name) -> bool:
 
 def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
     """What goes out of view by a node, if it is an optimizer."""
+    kept: list[Escape] = []
     match node:
         # setattr(module, name, optimizer)
         case ast.Call(func=ast.Name(id="setattr"), args=[owner, _, value]):
@@ -118,52 +119,45 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
             if _takes(facts, function):
                 for value in values_of(node):
                     yield value, function
-        # stack << optimizer
-        case ast.BinOp(left=left, right=right):
-            for value, other in ((left, right), (right, left)):
-                if _is_unknown(facts, other) or _is_overloaded(facts, other):
-                    yield value, other
-        # stack += [optimizer]
-        case ast.AugAssign(target=changed, value=value):
-            if _is_overloaded(facts, changed):
-                yield value, changed
-        # ~box, which holds an optimizer
-        case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
-            if _is_overloaded(facts, operand):
-                yield operand, operand
         # class Trainer(Base, definition=optim.Adam(0.1))
         case ast.ClassDef(bases=bases, keywords=words):
             values = [word.value for word in words]
             for value in values:
                 yield value, [*bases, *values][0]
-        # Held[optimizer], names[definition] = "adam"
-        case ast.Subscript(value=value, slice=key, ctx=context):
-            is_kept = isinstance(context, ast.Store) and _is_unknown(facts, value)
-            is_lost = is_kept or _is_overloaded(facts, value)
-            if is_lost and not isinstance(key, ast.Constant):
+        # stack << optimizer
+        case ast.BinOp(left=left, right=right):
+            kept += (left, right), (right, left)
+        # stack += [optimizer]
+        case ast.AugAssign(target=changed, value=value):
+            kept.append((value, changed))
+        # ~box, which holds an optimizer
+        case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
+            kept.append((operand, operand))
+        # names[definition] = "adam"
+        case ast.Subscript(value=value, slice=key, ctx=ast.Store()):
+            kept.append((key, value))
+        # Held[optimizer]
+        case ast.Subscript(value=value, slice=key):
+            if _is_overloaded(facts, value):
                 yield key, value
-        case ast.Assign(targets=targets, value=value):
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
             for target in targets:
-                yield from _stored(facts, target, value)
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield from _stored(facts, target, value)
-
-
-def _stored(facts: Facts, target: ast.expr, value: ast.expr) -> Iterator[Escape]:
-    """`store.current = optimizer`, `store[name] = optimizer`."""
-    match target:
-        # step.__defaults__ = (optimizer,)
-        case ast.Attribute(attr=name) if name.startswith("__") and name.endswith("__"):
-            yield value, target
-        # globals()[name] = optimizer
-        case ast.Subscript(value=owner) if _is_module(facts, owner):
+                match target:
+                    # globals()[name] = optimizer
+                    case ast.Subscript(value=owner):
+                        kept.append((value, owner))
+                    # store.current = optimizer, step.__defaults__ = (optimizer,)
+                    case ast.Attribute(value=owner, attr=name):
+                        if name.startswith("__") or _is_unknown(facts, owner):
+                            yield value, owner
+    for value, owner in kept:
+        if (
+            _is_unknown(facts, owner)
+            or _is_module(facts, owner)
+            or _is_overloaded(facts, owner)
+        ):
             yield value, owner
-        # box[name] = optimizer, of a class of the program
-        case ast.Subscript(value=owner) if _is_overloaded(facts, owner):
-            yield value, owner
-        case ast.Attribute(value=owner) | ast.Subscript(value=owner):
-            if _is_unknown(facts, owner):
-                yield value, owner
 
 
 def _takes(facts: Facts, function: ast.expr) -> bool:
@@ -178,44 +172,35 @@ def _takes(facts: Facts, function: ast.expr) -> bool:
     names = facts.flow.origin_names(function)
     # self.assertIsInstance(agent, Agent), of a class that a class in view derives from
     if isinstance(function, ast.Attribute) and names == {""}:
-        bases = (
-            base
+        inherited = {
+            name
             for item in facts.objects(function.value)
             if isinstance(item, Instance)
-            for cls in facts.flow.ancestry(item.cls)
-            if isinstance(cls, Class)
-            for base in cls.node.bases
-        )
-        inherited = {name for base in bases for name in facts.flow.origin_names(base)}
+            for base in _bases_out_of_view(facts, item.cls)
+            for name in facts.flow.origin_names(base)
+        }
         names = {name and f"{name}().{function.attr}" for name in inherited} or names
     return any(map(_may_keep, names))
 
 
 def _is_made_elsewhere(facts: Facts, cls: Class) -> bool:
-    """Whether what makes an instance of a class is that of a base out of view."""
-    if any(facts.flow.defining(cls, "__init__")):
-        return False
-    # class Run(lab.Trainer), class Runs(list)
-    return any(
-        _is_out_of_view(facts, base)
-        for one in facts.flow.ancestry(cls)
-        if isinstance(one, Class)
-        for base in one.node.bases
+    """Whether what makes an instance of a class is that of a base out of view, or a container's."""
+    # class Run(lab.Trainer), class Runs(list), not class State(NamedTuple): its fields are followed
+    return not any(facts.flow.defining(cls, "__init__")) and any(
+        any(map(is_container_class, facts.objects(base)))
+        or any(name and effect_of(name) == "unknown" for name in names)
+        for base in _bases_out_of_view(facts, cls)
+        if (names := facts.flow.origin_names(base) - NAMED_TUPLES)
     )
 
 
-def _is_out_of_view(facts: Facts, base: ast.expr) -> bool:
-    """Whether a base is a class of which nothing is known, or a container."""
-    items = facts.objects(base)
-    if any(isinstance(item, Class | Record) for item in items):
-        return False
-    names = facts.flow.origin_names(base)
-    # class State(NamedTuple): its fields are followed
-    if names <= NAMED_TUPLES:
-        return False
-    return any(map(is_container_class, items)) or any(
-        name and effect_of(name) == "unknown" for name in names
-    )
+def _bases_out_of_view(facts: Facts, cls: Class) -> Iterator[ast.expr]:
+    """The bases of a class, and of its bases, that are not in view."""
+    for one in facts.flow.ancestry(cls):
+        for base in one.node.bases if isinstance(one, Class) else ():
+            items = facts.objects(base)
+            if not any(isinstance(item, Class | Record) for item in items):
+                yield base
 
 
 def _is_unknown(facts: Facts, owner: ast.expr) -> bool:
