@@ -18,7 +18,6 @@ from codemods.inference.objects import (
     LegacyObject,
     Module,
     Opaque,
-    Record,
     Result,
     plain,
 )
@@ -176,7 +175,7 @@ def _takes(facts: Facts, function: ast.expr) -> bool:
             name
             for item in facts.objects(function.value)
             if isinstance(item, Instance)
-            for base in _bases_out_of_view(facts, item.cls)
+            for base in facts.bases_out_of_view(item.cls)
             for name in facts.flow.origin_names(base)
         }
         names = {name and f"{name}().{function.attr}" for name in inherited} or names
@@ -189,18 +188,9 @@ def _is_made_elsewhere(facts: Facts, cls: Class) -> bool:
     return not any(facts.flow.defining(cls, "__init__")) and any(
         any(map(is_container_class, facts.objects(base)))
         or any(name and effect_of(name) == "unknown" for name in names)
-        for base in _bases_out_of_view(facts, cls)
+        for base in facts.bases_out_of_view(cls)
         if (names := facts.flow.origin_names(base) - NAMED_TUPLES)
     )
-
-
-def _bases_out_of_view(facts: Facts, cls: Class) -> Iterator[ast.expr]:
-    """The bases of a class, and of its bases, that are not in view."""
-    for one in facts.flow.ancestry(cls):
-        for base in one.node.bases if isinstance(one, Class) else ():
-            items = facts.objects(base)
-            if not any(isinstance(item, Class | Record) for item in items):
-                yield base
 
 
 def _is_unknown(facts: Facts, owner: ast.expr) -> bool:
