@@ -12,7 +12,6 @@ from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of
-from codemods.analysis.queries import only_value
 from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import TRAIN_STATE, Use
@@ -149,16 +148,12 @@ class Handling:
         """Whether the leaves of a tree are whole optimizers."""
         stops = (word.value for word in call.keywords if word.arg == "is_leaf")
         functions = [one for stop in stops for one in self.facts.functions(stop)]
-        if len(functions) != 1:
-            return False
-        match only_value(functions[0]), functions[0].node.args.args:
-            case (
-                ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), cls]),
-                [ast.arg(arg=parameter)],
-            ):
-                names = map(legacy_name, self.facts.externals(cls))
-                return name == parameter and "Optimizer" in names
-        return False
+        # lambda x: isinstance(x, optim.Optimizer)
+        return len(functions) == 1 and any(
+            "Optimizer" in map(legacy_name, self.facts.externals(node))
+            for node in ast.walk(functions[0].node)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
 
     def _measured(self) -> Iterator[Unlike]:
         """Where it is asked how many leaves or nodes the structure of an optimizer has."""

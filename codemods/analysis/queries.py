@@ -288,19 +288,24 @@ class Queries:
         return None
 
     @cached_property
+    def made(self) -> tuple[LegacyObject, ...]:
+        """What the calls of the project make."""
+        calls = (call for _, call in self.flow.reading.calls)
+        return tuple(dict.fromkeys(obj for call in calls for obj in self.made_at(call)))
+
+    @cached_property
     def made_by_modules(self) -> tuple[LegacyObject, ...]:
         """The definitions that are made by the module `flax.optim` in a variable or parameter."""
-        found: dict[LegacyObject, None] = {}
-        for _, call in self.flow.reading.calls:
-            made = self.made_at(call, "definition")
-            # def make(library): return library.Adam(1e-3)
-            if (
-                made
-                and isinstance(call.func, ast.Attribute)
-                and not self.names_legacy(call.func)
-                and Unnamed.MODULE in map(legacy_name, self.externals(call.func.value))
-            ):
-                found |= dict.fromkeys(made)
+        found: list[LegacyObject] = []
+        for obj in self.made:
+            match obj:
+                # def make(library): return library.Adam(1e-3)
+                case LegacyObject(
+                    kind="definition",
+                    node=ast.Call(func=ast.Attribute(value=owner) as called),
+                ) if not self.names_legacy(called):
+                    if Unnamed.MODULE in map(legacy_name, self.externals(owner)):
+                        found.append(obj)
         return tuple(found)
 
     @cached_property
@@ -419,18 +424,3 @@ class Queries:
                 parameters = (("variable", scope, one.arg) for one in node.args.args)
                 return (*parameters, ("return", node))
         return ()
-
-
-def only_value(function: Function) -> ast.expr | None:
-    """What a function gives, if it does nothing else."""
-    match function.node:
-        case ast.Lambda(body=body):
-            return body
-        case ast.FunctionDef(body=[ast.Return(value=value)], decorator_list=[]):
-            return value
-        case ast.FunctionDef(
-            body=[ast.Expr(value=ast.Constant()), ast.Return(value=value)],
-            decorator_list=[],
-        ):
-            return value
-    return None

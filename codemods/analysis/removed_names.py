@@ -365,17 +365,13 @@ def is_guarded(unit: Unit, node: ast.AST) -> bool:
 def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
     """Whether a handler is for an import that fails, or for an attribute that does not exist."""
     expected = WITHOUT_IMPORT if is_import else WITHOUT_NAME
-    match handler.type:
-        # except:
-        case None:
-            return is_import
-        # except (ImportError, AttributeError):
-        case ast.Tuple(elts=kinds):
-            pass
-        case kind:
-            kinds = [kind]
-    named = (kind.id for kind in kinds if isinstance(kind, ast.Name))
-    return any(name in expected for name in named)
+    kind = handler.type
+    # except (ImportError, AttributeError):
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    named = (one.id for one in kinds if isinstance(one, ast.Name))
+    # except:
+    is_for_all = is_import and kind is None
+    return is_for_all or any(name in expected for name in named)
 
 
 def _index(

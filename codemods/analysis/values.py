@@ -40,7 +40,11 @@ def exposed_classes(facts: Facts) -> frozenset[LegacyName]:
         name
         for unit in facts.in_programs_of(holding)
         for node in unit.nodes
-        for name in _exposed_at(facts, node)
+        for exposed in _exposed_by(facts, node)
+        # optim.Adam.__name__, not an attribute of a container
+        for name in _classes(
+            facts, exposed, 0 if isinstance(node, ast.Attribute) else 2
+        )
     )
 
 
@@ -58,36 +62,49 @@ def _goes_on(use: Use) -> bool:
     return use.kind in ("module", "value")
 
 
-def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
-    # another file, with a function of its own, may have put there what is looked up
-    for key in _keys(facts, node):
-        yield from _classes(facts, key)
+def _exposed_by(facts: Queries, node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions of which a node asks more than to be called, if they are classes.
+
+    What is compared with keys or elements counts: another file, with a function of its own, may
+    have put there what is looked up.
+    """
     match node:
         # optim.Adam.__name__
         case ast.Attribute(value=owner, ctx=ast.Load()):
-            yield from _classes(facts, owner, depth=0)
-        # cls == optim.Adam
+            yield owner
+        # names[optim.Adam], {cls: … for cls in classes}, {cls for cls in classes}
+        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
+            yield key
+        # {optim.Adam: "adam"}
+        case ast.Dict(keys=keys):
+            yield from filter(None, keys)
+        case ast.Set(elts=elements):
+            yield from elements
+        # cls == optim.Adam, not cls is None
         case ast.Compare(left=left, comparators=others):
             operands = (left, *others)
-            # cls is None
             if not any(
                 isinstance(one, ast.Constant) and one.value is None for one in operands
             ):
-                for operand in operands:
-                    yield from _classes(facts, operand)
+                yield from operands
+        # names.get(optim.Adam)
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if (
+            name in ASKING
+            and any(isinstance(one, Container) for one in facts.objects(owner))
+        ):
+            yield key
         # registry.register(optim.Adam)
-        case ast.Call(func=callee, args=args, keywords=keywords):
+        case ast.Call(func=callee):
             place = facts.flow.places[callee]
             if not facts.flow.is_unknown(place) or _asks_for_values(facts, node):
                 return
             if facts.flow.is_only_looked_at(node):
                 return
-            for one in args:
-                value = one.value if isinstance(one, ast.Starred) else one
-                yield from _classes(facts, value)
-            for word in keywords:
+            for one in node.args:
+                yield one.value if isinstance(one, ast.Starred) else one
+            for word in node.keywords:
                 if not facts.flow.is_only_looked_at(node, word.arg):
-                    yield from _classes(facts, word.value)
+                    yield word.value
         # library.optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -96,7 +113,7 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
                     isinstance(owner, Instance | Container)
                     for owner in facts.objects(target.value)
                 ):
-                    yield from _classes(facts, value)
+                    yield value
 
 
 def _asks_for_values(facts: Queries, call: ast.Call) -> bool:
@@ -108,30 +125,7 @@ def _asks_for_values(facts: Queries, call: ast.Call) -> bool:
     return bool(names) and names.isdisjoint(OF_CLASSES)
 
 
-def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
-    """The expressions of a node that are compared with keys or elements of a container."""
-    match node:
-        # names[optim.Adam]
-        case ast.Subscript(slice=key):
-            return [key]
-        # {cls: … for cls in classes}, {cls for cls in classes}
-        case ast.DictComp(key=key) | ast.SetComp(elt=key):
-            return [key]
-        # {optim.Adam: "adam"}
-        case ast.Dict(keys=keys):
-            return [key for key in keys if key is not None]
-        case ast.Set(elts=elements):
-            return elements
-        # names.get(optim.Adam)
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if (
-            name in ASKING
-        ):
-            items = facts.objects(owner)
-            return [key] if any(isinstance(one, Container) for one in items) else []
-    return []
-
-
-def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[LegacyName]:
+def _classes(facts: Queries, node: ast.expr, depth: int) -> Iterator[LegacyName]:
     """The legacy classes that an expression may be, or that containers there have."""
     pending = [(item, depth) for item in facts.objects(node)]
     for item, left in pending:  # grows while it is read

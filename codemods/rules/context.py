@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
-from codemods.analysis.complexity import ComplexNumbers
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling
 from codemods.analysis.legacy import LegacyName, legacy_name
+from codemods.analysis.param_types import ComplexNumbers
 from codemods.analysis.pickles import pickles
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
