@@ -20,7 +20,6 @@ from codemods.analysis.receivers import (
     DECLARED,
     PURPOSES,
     Receivers,
-    Shown,
     is_something_else,
     may_be_unseen,
     replaces_target,
@@ -215,11 +214,10 @@ class Seeding:
             case ast.Attribute(attr="apply_gradient", value=owner):
                 if known(owner, node.attr):
                     return self._unseen(unit, node)
-                shown = self.receivers.shown(unit, node)
-                if shown is None:
+                obj = self.receivers.shown(unit, node)
+                if obj is None:
                     return None
-                obj = LegacyObject(shown.kind, unit, node, evidence=shown.evidence)
-                if shown == Shown("optimizer", "deduced"):
+                if (obj.kind, obj.evidence) == ("optimizer", "deduced"):
                     self._link(obj, self._field_of_one_class(owner))
                 return owner, obj
         return None

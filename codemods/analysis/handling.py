@@ -16,9 +16,7 @@ from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import TRAIN_STATE, Use
 from codemods.inference.binding import values_of
-from codemods.inference.objects import (
-    LegacyObject,
-)
+from codemods.inference.objects import LegacyObject
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
     AS_TUPLE,
@@ -157,18 +155,16 @@ class Handling:
 
     def _measured(self) -> Iterator[Unlike]:
         """Where it is asked how many leaves or nodes the structure of an optimizer has."""
-        for unit in self.facts.project.units:
-            for node in unit.nodes:
-                match node:
-                    # jax.tree_util.tree_structure(optimizer).num_leaves
-                    case ast.Attribute(value=value, attr="num_leaves" | "num_nodes"):
-                        # the structure stands for the tree
-                        objects = self.optimizers_in([value])
-                        made = self.flow.origins(self.flow.places.get(value))
-                        calls = [one for one in made if isinstance(one, ast.Call)]
-                        if objects and not any(map(self._ends_at_optimizers, calls)):
-                            use = Use("whole", COUNTED, unit, node, objects)
-                            yield use, node.attr == "num_leaves"
+        for unit, node in self.flow.reading.attributes:
+            if node.attr not in ("num_leaves", "num_nodes"):
+                continue
+            # jax.tree_util.tree_structure(optimizer).num_leaves: it stands for the tree
+            objects = self.optimizers_in([node.value])
+            made = self.flow.origins(self.flow.places.get(node.value))
+            calls = [one for one in made if isinstance(one, ast.Call)]
+            if objects and not any(map(self._ends_at_optimizers, calls)):
+                use = Use("whole", COUNTED, unit, node, objects)
+                yield use, node.attr == "num_leaves"
 
     def _is_counted_alike(self, use: Use, have_fixed_rates: HaveFixedRates) -> bool:
         """Whether nothing depends on the order of the leaves that a call returns, and their number.

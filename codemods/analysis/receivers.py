@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Literal, NamedTuple
 
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.members import Members, tells
@@ -18,13 +17,7 @@ from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES
 from codemods.inference.annotations import direct_types
-from codemods.inference.binding import (
-    Wrong,
-    bind,
-    is_unpacked,
-    signature_of,
-    values_of,
-)
+from codemods.inference.binding import Wrong, bind, is_unpacked, signature_of, values_of
 from codemods.inference.holders import unwrapped
 from codemods.inference.objects import (
     Class,
@@ -39,6 +32,7 @@ from codemods.inference.objects import (
     Result,
 )
 from codemods.inference.out_of_view import effect_of, is_number, is_well_known
+from codemods.model import Evidence
 from codemods.sources.modules import Unit
 
 IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
@@ -57,17 +51,6 @@ PURPOSES = {
 
 VAGUE = frozenset(("Any", "object", "PyTree"))
 """Types that say nothing."""
-
-
-Kind = Literal["optimizer", "definition"]
-Strength = Literal["deduced", "likely"]
-
-
-class Shown(NamedTuple):
-    """What a receiver is shown to be."""
-
-    kind: Kind
-    evidence: Strength
 
 
 class Receivers:
@@ -93,7 +76,7 @@ class Receivers:
             return not attribute or attribute in ATTRIBUTES[item.kind]
         return self.members.may_offer(item, attribute)
 
-    def shown(self, unit: Unit, node: ast.Attribute) -> Shown | None:
+    def shown(self, unit: Unit, node: ast.Attribute) -> LegacyObject | None:
         """What the receiver of `x.apply_gradient(…)` is shown to be, if nothing else is known.
 
         Its class contradicts that it is legacy: an annotation, or a class out of view of which
@@ -108,7 +91,6 @@ class Receivers:
         call = unit.call_of(node)
         if (
             call is None
-            or self.known(node.value, node.attr)
             or not self.is_of_jax(unit)
             or self._is_of_a_class_out_of_view(node.value)
             or self.is_declared_otherwise(node.value)
@@ -121,14 +103,14 @@ class Receivers:
         )
         if by_hand is None and is_refused:
             return None
-        kind: Kind = "optimizer" if by_hand is None else "definition"
-        evidence = by_hand or "deduced"
+        kind = "optimizer" if by_hand is None else "definition"
+        evidence: Evidence = by_hand or "deduced"
         rivals = self._rivals(unit, call)
         if rivals and not self._is_used_as_an_optimizer(node.value, rivals):
             if evidence == "likely" or not self.imports_legacy(unit):
                 return None
             evidence = "likely"
-        return Shown(kind, evidence)
+        return LegacyObject(kind, unit, node, evidence=evidence)
 
     # Its class
 
@@ -277,7 +259,7 @@ def _is_made_by_name(item: Object) -> bool:
     return isinstance(item, Result) and legacy_name(item.name) is Unnamed.MODULE
 
 
-def _steps_by_hand(node: ast.Attribute, call: ast.Call) -> Strength | None:
+def _steps_by_hand(node: ast.Attribute, call: ast.Call) -> Evidence | None:
     """How sure it is that a definition's own `apply_gradient` is called, not an optimizer's."""
     if not call.args:
         return None

@@ -60,8 +60,6 @@ def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
     """The uses that a call, a subscript or an attribute is."""
     uses = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
     found = _patch(facts, unit, node) or _reflection(facts, unit, node)
-    if found is None and isinstance(node, ast.Call):
-        found = _getter_use(facts, unit, node)
     return uses if found is None else [*uses, found]
 
 
@@ -193,7 +191,8 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     match node:
         # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
-            return _call(facts, unit, node, first)
+            found = _call(facts, unit, node, first)
+            return found or _getter_use(facts, unit, node)
         case ast.Subscript() if looks_up_module(facts, node):
             return Use("module", "", unit, node, _definitions_of(facts, unit))
         # state_dict["target"]

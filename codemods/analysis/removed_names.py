@@ -76,27 +76,24 @@ def names_removed(unit: Unit) -> bool:
     if any(name in once_modules() or _is_gone(name) for name in imported):
         return True
 
-    def naming(node: ast.expr) -> set[str]:
-        root, _, rest = _dotted(node).partition(".")
+    def named(dotted: str) -> set[str]:
+        root, _, rest = dotted.partition(".")
         return {f"{target}.{rest}".rstrip(".") for target in bound[root]}
 
-    if _says_instances(unit) or any(changed_uses(unit, naming)):
+    if _says_instances(unit) or any(
+        changed_uses(unit, lambda one: named(_dotted(one)))
+    ):
         return True
+    read: list[str] = []
     for node in unit.nodes:
         match node:
             # jax.tree_map, or `j.tree_map` after `import jax as j`
             case ast.Attribute():
-                read = [_dotted(node)]
+                read.append(_dotted(node))
             # "jnp.DeviceArray", as an annotation in quotes
             case ast.Constant(value=str(text)):
-                read = DOTTED.findall(text)
-            case _:
-                continue
-        for name in read:
-            root, _, rest = name.partition(".")
-            if any(_is_gone(f"{target}.{rest}") for target in bound.get(root, ())):
-                return True
-    return False
+                read += DOTTED.findall(text)
+    return any(_is_gone(name) for dotted in read for name in named(dotted))
 
 
 def _says_instances(unit: Unit) -> bool:
