@@ -29,6 +29,7 @@ from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit, file_of
 from codemods.sources.parsing import parse
+from codemods.sources.relevance import COMMENT
 from codemods.vocabulary import SHAPES_OF, words
 
 NUMERIC = ("jax.", "numpy.")
@@ -64,15 +65,13 @@ class ParamTypes:
         """The files that have a word for such numbers."""
         texts = {unit.path: unit.code for unit in self.facts.project.read}
         texts.update(self.facts.others)
-        return {path for path, text in texts.items() if self._names(text)}
-
-    def _names(self, text: str) -> bool:
-        """Whether code has such a word, and not in a comment."""
-        for found in self.named.finditer(text):
-            start = text.rfind("\n", 0, found.start()) + 1
-            if "#" not in text[start : found.start()]:
-                return True
-        return False
+        found = {path: text for path, text in texts.items() if self.named.search(text)}
+        # not in a comment
+        return {
+            path
+            for path, text in found.items()
+            if self.named.search(COMMENT.sub("", text))
+        }
 
     def _given(self, objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
         """The params that optimizers are created for, in programs that have such numbers."""
@@ -174,7 +173,8 @@ class Making(ABC):
     def _reach_behind(self, node: ast.Name | ast.Attribute) -> None:
         """Go on with what a variable or field is set to, and what calls give to a parameter."""
         flow = self.facts.flow
-        for place in flow.behind(flow.places.get(node)):
+        pending = [*flow.sources(node)]
+        for place in pending:  # grows while it is read
             match place:
                 # first, second = shape
                 case ("bound", Binding(source=source), _):
@@ -185,8 +185,11 @@ class Making(ABC):
                     if any(one is not None and one.arg == name for one in several):
                         for site, _ in flow.entered[function]:
                             self._reach(*_expressions((site.positional, site.keywords)))
-                case _:
-                    self._reach(*_expressions(place))
+            expressions = [*_expressions(place)]
+            self._reach(*expressions)
+            # an expression is followed by itself: of some calls, not all that is behind counts
+            behind = () if expressions else flow.sources(place)
+            pending += [one for one in behind if one not in pending]
 
     def _reach_items(self, name: ast.Name) -> None:
         """Go on with what is stored in a variable: `params["dense"] = kernel`."""
@@ -212,6 +215,8 @@ class Making(ABC):
     def _read_model(self, cls: ast.ClassDef) -> Iterator[Location]:
         """Go on with what the params of a model are made of."""
         self._reach(*cls.bases)
+        bases = self.facts.outer_bases(self.facts.flow.class_of(cls))
+        old = any(base.startswith(("flax.nn.", "flax.deprecated.")) for base in bases)
         for node in ast.walk(cls):
             match node:
                 # self.param("kernel", init, (3, 3), jnp.complex64)
@@ -220,7 +225,11 @@ class Making(ABC):
                     name := last_word(callee)
                 ) == "param" or name[:1].isupper():
                     yield from self._told(node)
-                    self._reach(*self.arguments(node))
+                    given = self.arguments(node)
+                    # before Linen, a module was called with its inputs: nn.Dense(x, features=3)
+                    self._reach(
+                        *(one for one in given if one not in node.args or not old)
+                    )
                     self._reach(*map(_class_of, self.facts.objects(callee)))
 
 
