@@ -23,8 +23,7 @@ from codemods.inference.objects import (
     Made,
     Object,
 )
-from codemods.inference.reading import Binding, FunctionNode
-from codemods.inference.scopes import Scope
+from codemods.inference.reading import FunctionNode
 from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit, file_of
@@ -143,15 +142,14 @@ class Making(ABC):
             yield from self._told(node)
         match node:
             case ast.Name():
-                self._reach_behind(node)
-                self._reach_items(node)
+                self._reach_bound(node)
                 yield from self._reach_objects(node)
             # image.shape[-1], whatever the image is made of
             case ast.Attribute(attr="shape" | "ndim" | "size"):
                 pass
-            case ast.Attribute(value=owner):
+            case ast.Attribute(value=owner, attr=name):
                 self._reach(owner)
-                self._reach_behind(node)
+                self._reach_stored(node, owner, name)
                 yield from self._reach_objects(node)
             # model.init(rng, image)
             case ast.Call(func=ast.Attribute(value=model, attr=name)) if (
@@ -170,33 +168,38 @@ class Making(ABC):
         if self.is_typed(node, unit):
             yield unit.location(node.lineno)
 
-    def _reach_behind(self, node: ast.Name | ast.Attribute) -> None:
-        """Go on with what a variable or field is set to, and what calls give to a parameter."""
-        flow = self.facts.flow
-        pending = [*flow.sources(node)]
-        for place in pending:  # grows while it is read
-            match place:
-                # first, second = shape
-                case ("bound", Binding(source=source), _):
-                    self._reach(source)
-                # def initial(*sizes, **types)
-                case ("variable", Scope(node=ast.FunctionDef() as function), str(name)):
-                    several = (function.args.vararg, function.args.kwarg)
-                    if any(one is not None and one.arg == name for one in several):
-                        for site, _ in flow.entered[function]:
-                            self._reach(*_expressions((site.positional, site.keywords)))
-            expressions = [*_expressions(place)]
-            self._reach(*expressions)
-            # an expression is followed by itself: of some calls, not all that is behind counts
-            behind = () if expressions else flow.sources(place)
-            pending += [one for one in behind if one not in pending]
+    def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
+        """Go on with what an attribute is set to in its file, and with the default of a field."""
+        scope = self.engine.scopes.get(node)
+        for store in self.engine.index.stores.get(name, ()):
+            if scope is not None and store.binding.scope.unit is scope.unit:
+                self._reach(store.binding.source)
+        for cls in map(_class_of, self.facts.objects(owner)):
+            for statement in cls.body if cls else ():
+                match statement:
+                    # dtype: Any = jnp.complex64
+                    case ast.AnnAssign(target=ast.Name(id=word)) if word == name:
+                        self._reach(statement.value)
 
-    def _reach_items(self, name: ast.Name) -> None:
-        """Go on with what is stored in a variable: `params["dense"] = kernel`."""
+    def _reach_bound(self, name: ast.Name) -> None:
+        """Go on with what a variable is set to, and with what calls give to a parameter."""
         scope = self.engine.scopes.get(name)
         bound = None if scope is None else scope.binding(name.id)
         if bound is None:
             return
+        for binding in self.engine.bindings_of(bound, name.id):
+            self._reach(binding.source)
+            if isinstance(binding.node, ast.arg):
+                function = self.engine.function_with(binding.node)
+                places = self.facts.flow.given(function, binding.node)
+                # def initial(*sizes, **types)
+                several = (function.node.args.vararg, function.node.args.kwarg)
+                if binding.node in several:
+                    for site, _ in self.facts.flow.entered[function.node]:
+                        places += (*site.positional, *(one for _, one in site.keywords))
+                for place in places:
+                    self._reach(*_expressions(place))
+        # params["dense"] = kernel
         for read in self.engine.index.reads.get((bound, name.id), ()):
             owner = bound.unit.parents.get(read)
             if isinstance(owner, ast.Subscript):
@@ -215,8 +218,6 @@ class Making(ABC):
     def _read_model(self, cls: ast.ClassDef) -> Iterator[Location]:
         """Go on with what the params of a model are made of."""
         self._reach(*cls.bases)
-        bases = self.facts.outer_bases(self.facts.flow.class_of(cls))
-        old = any(base.startswith(("flax.nn.", "flax.deprecated.")) for base in bases)
         for node in ast.walk(cls):
             match node:
                 # self.param("kernel", init, (3, 3), jnp.complex64)
@@ -225,11 +226,7 @@ class Making(ABC):
                     name := last_word(callee)
                 ) == "param" or name[:1].isupper():
                     yield from self._told(node)
-                    given = self.arguments(node)
-                    # before Linen, a module was called with its inputs: nn.Dense(x, features=3)
-                    self._reach(
-                        *(one for one in given if one not in node.args or not old)
-                    )
+                    self._reach(*self.arguments(node))
                     self._reach(*map(_class_of, self.facts.objects(callee)))
 
 
