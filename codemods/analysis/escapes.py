@@ -64,9 +64,11 @@ def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
         for node in unit.nodes:
             for given, owner in _escapes(facts, node):
                 line = unit, given.lineno
-                gone = () if line in found else _given(facts, given)
+                # losses * mask: a function is no operand
+                is_value = isinstance(node, ast.BinOp)
+                gone = () if line in found else _given(facts, given, is_value)
                 lost = tuple(dict.fromkeys(obj for obj in gone if obj in asked))
-                if lost and not _is_contradicted(facts, given, lost):
+                if lost and not _is_contradicted(facts, given, is_value, lost):
                     name = " ".join(unit.source(owner).split())
                     kind = PICKLED if facts.names(owner) & PICKLE else KIND
                     found[line] = Use(kind, name, unit, given, lost)
@@ -74,31 +76,53 @@ def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
 
 
 def _is_contradicted(
-    facts: Facts, node: ast.expr, objects: Iterable[LegacyObject]
+    facts: Facts, node: ast.expr, is_value: bool, objects: Iterable[LegacyObject]
 ) -> bool:
-    """Whether something is called an optimizer by an annotation alone, and another denies it."""
+    """Whether something is called an optimizer by an annotation alone, and another denies it.
+
+    So does arithmetic, in which no optimizer is an operand.
+    """
     if any(obj.evidence != "declared" for obj in objects):
         return False
-    return facts.of(Receivers).is_declared_otherwise(node)
+    return is_value or facts.of(Receivers).is_declared_otherwise(node)
 
 
-def _given(facts: Facts, node: ast.expr) -> Iterator[LegacyObject]:
+def _given(facts: Facts, node: ast.expr, is_value: bool) -> Iterator[LegacyObject]:
     """The optimizers and definitions in an expression, or in what a function there gives."""
     match node:
         case ast.Dict(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part in parts:
-                yield from _given(facts, part)
+                yield from _given(facts, part, is_value)
         case ast.Starred(value=several):
-            yield from _given(facts, several)
+            yield from _given(facts, several, is_value)
         # pickle.dump(optimizer.replace(apply_fn=None, tx=None), file)
         case _ if any(use.node is node for use in facts.of(pickles)):
+            return
+        case ast.Subscript(slice=ast.Name() as key) if _is_chosen(facts, node, key):
             return
         case _:
             place = facts.flow.places.read(node)
             found = [*facts.flow.carried(place)]
-            found += facts.within(place)
+            found += () if is_value else facts.within(place)
             if found and not facts.are_params(node):
                 yield from found
+
+
+def _is_chosen(facts: Facts, node: ast.expr, key: ast.Name) -> bool:
+    """Whether a key that a condition asks for gives one of several things, numbers among them.
+
+    `writer.scalar(key, metrics[key])` is given no optimizer under `if key.startswith("loss"):`.
+    """
+    around = facts.scope(node).unit.ancestors(node)
+    return any(
+        isinstance(item, Result) and is_number(item.name)
+        for item in facts.objects(node)
+    ) and any(
+        isinstance(name, ast.Name) and name.id == key.id
+        for outer in around
+        if isinstance(outer, ast.If)
+        for name in ast.walk(outer.test)
+    )
 
 
 def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:

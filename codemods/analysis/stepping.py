@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
 
-from codemods.analysis.facts import Facts
+from codemods.analysis.facts import Facts, unify
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import Origins
 from codemods.analysis.param_names import ParamNames
@@ -249,10 +249,13 @@ class Stepping:
         return [obj for obj in self._steps if definition in definitions_of(obj)]
 
     def companions(self, optimizers: Iterable[LegacyObject]) -> list[LegacyObject]:
-        """Optimizers, and the others of their groups."""
-        groups = dict.fromkeys(self.facts.groups.get(obj, obj) for obj in optimizers)
-        members = chain.from_iterable(self.facts.members[group] for group in groups)
-        return [obj for obj in members if obj.kind == "optimizer"]
+        """Optimizers, and all that meet one of them, or another companion, at a use."""
+        found = dict.fromkeys(optimizers)
+        groups = {self._meeting.get(obj) for obj in found}
+        for obj, group in self._meeting.items():
+            if group in groups:
+                found[obj] = None
+        return list(found)
 
     @cached_property
     def exchanging(self) -> list[tuple[LegacyObject, LegacyObject]]:
@@ -288,6 +291,11 @@ class Stepping:
         if other.path in self.facts.together(unit):
             return True
         return unit.path.rpartition("/")[0] == other.path.rpartition("/")[0]
+
+    @cached_property
+    def _meeting(self) -> dict[LegacyObject, LegacyObject]:
+        uses = self.facts.uses
+        return unify(use.objects for use in uses if use.kind.startswith("optimizer."))
 
     def replicated(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where optimizers are replicated by their own method."""
