@@ -12,7 +12,6 @@ from codemods.analysis.changed import KIND as CHANGED
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import named_classes
 from codemods.analysis.origins import Origins
-from codemods.analysis.reach import asked_about
 from codemods.analysis.removed_names import (
     MODERNIZED,
     names_removed,
@@ -177,7 +176,7 @@ def _analysed(
     named = {name for code in codes.values() for name in named_classes(code)}
     parsed = [read(path) for path in program if path not in aside]
     found = [unit for unit in parsed if unit is not None]
-    asked = asked_about(relevance, program)
+    asked = relevance.asked_about(program)
     units = [unit for unit in found if unit.path in asked]
     around = [unit for unit in found if unit.path not in asked]
     others = program.without({unit.path: unit for unit in found})

@@ -308,11 +308,8 @@ class Uses:
     @cached_property
     def _all_objects(self) -> list[LegacyObject]:
         """The objects that calls make, and those that annotations or uses show."""
-        found: dict[LegacyObject, None] = {}
-        for _, call in self.flow.reading.calls:
-            found |= dict.fromkeys(self.facts.made_at(call))
-        found |= dict.fromkeys(self.flow.solver.legacy_objects())
-        return [*found]
+        shown = self.flow.solver.legacy_objects()
+        return [*dict.fromkeys((*self.facts.made, *shown))]
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[LegacyObject, ...]:
         """The custom definitions, or optimizers, of the class around an expression.

@@ -1,4 +1,9 @@
-"""Where optimizers and definitions go out of view: to code of which nothing is known."""
+"""Where optimizers and definitions go out of view, and where something is used as one from there.
+
+They go to code of which nothing is known. They come, perhaps, from objects of the program in a way
+that inference does not follow: by a special method, a name that is computed, a function that is
+handed on.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +13,27 @@ from collections.abc import Iterable, Iterator
 from codemods.analysis.facts import Facts
 from codemods.analysis.pickles import PICKLED, pickles
 from codemods.analysis.receivers import Receivers
+from codemods.analysis.stepping import OVERRIDES, STEPS
 from codemods.analysis.uses import Use
 from codemods.inference.binding import values_of
 from codemods.inference.containers import is_container_class
 from codemods.inference.objects import (
     Class,
+    Container,
     External,
     Instance,
     LegacyObject,
     Module,
     Opaque,
-    Record,
+    Place,
     Result,
     plain,
 )
 from codemods.inference.out_of_view import effect_of, is_number
+from codemods.inference.reading import Binding
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
-from codemods.vocabulary import PICKLE, full_names, words
+from codemods.vocabulary import PICKLE, UNPICKLE, full_names, words
 
 KIND = "escape"
 KINDS = ("optimizer", "definition")
@@ -33,6 +42,15 @@ BINARY = words("add sub mul matmul truediv floordiv mod pow lshift rshift and or
 OPERATORS = frozenset(f"__{how}{name}__" for name in BINARY for how in ("", "r", "i"))
 OPERATORS |= {"__invert__", "__neg__", "__setitem__", "__class_getitem__"}
 """The special methods that may keep or give back what they are given."""
+
+READ, RATE = "untraced", "untraced rate"
+ATTRIBUTES = words(
+    "apply_gradient compute_gradient create optimize optimizer_def state target"
+)
+"""What is asked of optimizers and definitions, and of little else."""
+
+FOLLOWED = ("__init__", "__call__")
+"""The special methods of which calls are followed."""
 
 Escape = tuple[ast.expr, ast.expr]
 """What goes out of view, and to what."""
@@ -109,6 +127,7 @@ def _is_chosen(facts: Facts, node: ast.expr, key: ast.Name) -> bool:
 
 def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
     """What goes out of view by a node, if it is an optimizer."""
+    kept: list[Escape] = []
     match node:
         # setattr(module, name, optimizer)
         case ast.Call(func=ast.Name(id="setattr"), args=[owner, _, value]):
@@ -118,52 +137,45 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
             if _takes(facts, function):
                 for value in values_of(node):
                     yield value, function
-        # stack << optimizer
-        case ast.BinOp(left=left, right=right):
-            for value, other in ((left, right), (right, left)):
-                if _is_unknown(facts, other) or _is_overloaded(facts, other):
-                    yield value, other
-        # stack += [optimizer]
-        case ast.AugAssign(target=changed, value=value):
-            if _is_overloaded(facts, changed):
-                yield value, changed
-        # ~box, which holds an optimizer
-        case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
-            if _is_overloaded(facts, operand):
-                yield operand, operand
         # class Trainer(Base, definition=optim.Adam(0.1))
         case ast.ClassDef(bases=bases, keywords=words):
             values = [word.value for word in words]
             for value in values:
                 yield value, [*bases, *values][0]
-        # Held[optimizer], names[definition] = "adam"
-        case ast.Subscript(value=value, slice=key, ctx=context):
-            is_kept = isinstance(context, ast.Store) and _is_unknown(facts, value)
-            is_lost = is_kept or _is_overloaded(facts, value)
-            if is_lost and not isinstance(key, ast.Constant):
+        # stack << optimizer
+        case ast.BinOp(left=left, right=right):
+            kept += (left, right), (right, left)
+        # stack += [optimizer]
+        case ast.AugAssign(target=changed, value=value):
+            kept.append((value, changed))
+        # ~box, which holds an optimizer
+        case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
+            kept.append((operand, operand))
+        # names[definition] = "adam"
+        case ast.Subscript(value=value, slice=key, ctx=ast.Store()):
+            kept.append((key, value))
+        # Held[optimizer]
+        case ast.Subscript(value=value, slice=key):
+            if _is_overloaded(facts, value):
                 yield key, value
-        case ast.Assign(targets=targets, value=value):
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
             for target in targets:
-                yield from _stored(facts, target, value)
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield from _stored(facts, target, value)
-
-
-def _stored(facts: Facts, target: ast.expr, value: ast.expr) -> Iterator[Escape]:
-    """`store.current = optimizer`, `store[name] = optimizer`."""
-    match target:
-        # step.__defaults__ = (optimizer,)
-        case ast.Attribute(attr=name) if name.startswith("__") and name.endswith("__"):
-            yield value, target
-        # globals()[name] = optimizer
-        case ast.Subscript(value=owner) if _is_module(facts, owner):
+                match target:
+                    # globals()[name] = optimizer
+                    case ast.Subscript(value=owner):
+                        kept.append((value, owner))
+                    # store.current = optimizer, step.__defaults__ = (optimizer,)
+                    case ast.Attribute(value=owner, attr=name):
+                        if name.startswith("__") or _is_unknown(facts, owner):
+                            yield value, owner
+    for value, owner in kept:
+        if (
+            _is_unknown(facts, owner)
+            or _is_module(facts, owner)
+            or _is_overloaded(facts, owner)
+        ):
             yield value, owner
-        # box[name] = optimizer, of a class of the program
-        case ast.Subscript(value=owner) if _is_overloaded(facts, owner):
-            yield value, owner
-        case ast.Attribute(value=owner) | ast.Subscript(value=owner):
-            if _is_unknown(facts, owner):
-                yield value, owner
 
 
 def _takes(facts: Facts, function: ast.expr) -> bool:
@@ -178,43 +190,25 @@ def _takes(facts: Facts, function: ast.expr) -> bool:
     names = facts.flow.origin_names(function)
     # self.assertIsInstance(agent, Agent), of a class that a class in view derives from
     if isinstance(function, ast.Attribute) and names == {""}:
-        bases = (
-            base
+        inherited = {
+            name
             for item in facts.objects(function.value)
             if isinstance(item, Instance)
-            for cls in facts.flow.ancestry(item.cls)
-            if isinstance(cls, Class)
-            for base in cls.node.bases
-        )
-        inherited = {name for base in bases for name in facts.flow.origin_names(base)}
+            for base in facts.bases_out_of_view(item.cls)
+            for name in facts.flow.origin_names(base)
+        }
         names = {name and f"{name}().{function.attr}" for name in inherited} or names
     return any(map(_may_keep, names))
 
 
 def _is_made_elsewhere(facts: Facts, cls: Class) -> bool:
-    """Whether what makes an instance of a class is that of a base out of view."""
-    if any(facts.flow.defining(cls, "__init__")):
-        return False
-    # class Run(lab.Trainer), class Runs(list)
-    return any(
-        _is_out_of_view(facts, base)
-        for one in facts.flow.ancestry(cls)
-        if isinstance(one, Class)
-        for base in one.node.bases
-    )
-
-
-def _is_out_of_view(facts: Facts, base: ast.expr) -> bool:
-    """Whether a base is a class of which nothing is known, or a container."""
-    items = facts.objects(base)
-    if any(isinstance(item, Class | Record) for item in items):
-        return False
-    names = facts.flow.origin_names(base)
-    # class State(NamedTuple): its fields are followed
-    if names <= NAMED_TUPLES:
-        return False
-    return any(map(is_container_class, items)) or any(
-        name and effect_of(name) == "unknown" for name in names
+    """Whether what makes an instance of a class is that of a base out of view, or a container's."""
+    # class Run(lab.Trainer), class Runs(list), not class State(NamedTuple): its fields are followed
+    return not any(facts.flow.defining(cls, "__init__")) and any(
+        any(map(is_container_class, facts.objects(base)))
+        or any(name and effect_of(name) == "unknown" for name in names)
+        for base in facts.bases_out_of_view(cls)
+        if (names := facts.flow.origin_names(base) - NAMED_TUPLES)
     )
 
 
@@ -250,3 +244,77 @@ def _is_module(facts: Facts, node: ast.expr) -> bool:
 def _may_keep(name: str) -> bool:
     """Whether something of this full name may have what it is given, and give it back."""
     return effect_of(name) in ("contents", "unknown") and not is_number(name)
+
+
+# What comes from there
+
+
+def untraced(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
+    """The places where what may be one of some objects is used as one; one in a line.
+
+    So is a step that sets a learning rate in a state, where nobody knows whether it has one: what
+    makes its definition is not in view.
+    """
+    asked = tuple(obj for obj in objects if obj.kind in ("optimizer", "definition"))
+    found: dict[tuple[Unit, int], Use] = {}
+    for unit, node in facts.flow.reading.attributes if asked else ():
+        line = unit, node.lineno
+        if node.attr not in ATTRIBUTES or line in found:
+            continue
+        program = facts.together(unit)
+        near = tuple(obj for obj in asked if obj.unit.path in program)
+        # a file that speaks of neither has a `state` of its own
+        is_of_jax = "jax" in unit.code or "flax" in unit.code
+        if near and is_of_jax and _may_be_one(facts, node):
+            name = " ".join(unit.source(node).split())
+            found[line] = Use(READ, name, unit, node, near)
+    steps = (use for use in facts.uses if use.kind in STEPS and _sets_rate(facts, use))
+    for use in steps:
+        if not set(asked).isdisjoint(use.objects):
+            rate = Use(RATE, use.name, use.unit, use.node, use.objects)
+            found.setdefault((use.unit, use.node.lineno), rate)
+    return list(found.values())
+
+
+def _may_be_one(facts: Facts, node: ast.Attribute) -> bool:
+    """Whether nothing is known of the owner of an attribute, but of what it is taken from."""
+    if not isinstance(node.ctx, ast.Load) or any(facts.objects(node.value)):
+        return False
+    roots = facts.flow.roots(facts.flow.places[node.value])
+    # optimizer = None, and it is set by its name elsewhere: no constant has the attribute
+    if roots and all(isinstance(root, ast.Constant) for root in roots):
+        return True
+    return any(_is_taken(facts, root) for root in roots)
+
+
+def _is_taken(facts: Facts, root: Place) -> bool:
+    """Whether something comes from an object of the program."""
+    match root:
+        # def __post_init__(self, optimizer), which Python calls
+        case ("variable", Scope(node=ast.FunctionDef(name=function)), str()):
+            return function.startswith("__") and function not in FOLLOWED
+        # first, second = box
+        case ("bound", Binding(source=ast.expr() as source), _):
+            return _is_taken(facts, source)
+        case ast.Call(func=function) if facts.names(function) & UNPICKLE:
+            return True
+        case ast.expr():
+            parts = (one for one in ast.walk(root) if isinstance(one, ast.expr))
+            return any(_holds(facts, one) for one in parts)
+        # a field that nobody in view sets
+        case ("field", Class(), str()):
+            return True
+    return False
+
+
+def _holds(facts: Facts, node: ast.expr) -> bool:
+    kinds = (Container, Instance, LegacyObject)
+    return any(isinstance(item, kinds) for item in facts.objects(node))
+
+
+def _sets_rate(facts: Facts, step: Use) -> bool:
+    """Whether a step sets a rate of definitions that nothing in view makes."""
+    keywords = step.call.keywords if step.call is not None else ()
+    definitions = (one for obj in step.objects for one in facts.legacy.definitions(obj))
+    is_set = any(word.arg in OVERRIDES for word in keywords)
+    return is_set and not any(one.evidence == "proven" for one in definitions)

@@ -20,10 +20,10 @@ from codemods.analysis.receivers import (
     DECLARED,
     PURPOSES,
     Receivers,
-    Shown,
+    is_something_else,
+    may_be_unseen,
     replaces_target,
 )
-from codemods.analysis.unseen import is_something_else, may_be_unseen
 from codemods.analysis.uses import ATTRIBUTES
 from codemods.inference.annotations import TypeWithin, types_within
 from codemods.inference.objects import (
@@ -41,6 +41,9 @@ CERTAIN = ("compute_gradient", "optimizer_def")
 """Attributes that only a legacy optimizer has."""
 
 STATE_PARTS = ("step", "param_states")
+
+Seed = tuple[ast.expr, LegacyObject]
+"""An expression, and what it is shown to be."""
 
 
 class Seeding:
@@ -177,102 +180,85 @@ class Seeding:
     def _seed_deduced(self) -> bool:
         """Seed the objects that only legacy ones are used like; return whether any was new."""
         seeded = False
-        for unit, node in list(self.flow.reading.attributes):
-            # `state` of `state.param_states`
-            if node.attr == "param_states":
-                seeded = self._seed_state(unit, node) or seeded
-            # `optimizer` of `optimizer.apply_gradient(grads)`
-            elif node.attr == "apply_gradient":
-                seeded = self._seed_stepping(unit, node) or seeded
-            # `optimizer` of `optimizer.optimizer_def.hyper_params`
-            elif node.attr in ("hyper_params", "update_hyper_params"):
-                seeded = self._seed_asked(unit, node) or seeded
-        for unit, call in list(self.flow.reading.calls):
-            # `definition` of `definition.create(params)`
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "create":
-                seeded = self._seed_creating(unit, call, call.func) or seeded
+        for deduced in (self._deduced, self._creating):
+            for unit, node in list(self.flow.reading.attributes):
+                found = deduced(unit, node)
+                if found is not None:
+                    self._seed_expression(*found)
+                    seeded = True
         return seeded
 
-    def _seed_state(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Seed `state` of `state.param_states`; return whether that was new."""
-        if (
-            self.receivers.known(node.value, node.attr)
-            or not self._is_of_an_optimizer(unit, node)
-            or self._has_states_of_its_own(unit)
-        ):
-            return False
-        self._seed_expression(
-            node.value, LegacyObject("state", unit, node, evidence="deduced")
-        )
-        return True
-
-    def _seed_asked(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Seed `x` of `x.optimizer_def.hyper_params`; return whether that was new."""
-        match node.value:
-            case ast.Attribute(value=owner, attr="optimizer_def"):
-                if self.receivers.is_of_jax(unit) and not self.receivers.known(
-                    owner, "optimizer_def"
+    def _deduced(self, unit: Unit, node: ast.Attribute) -> Seed | None:
+        """What the owner of an attribute is that only legacy objects have, if that is new."""
+        known = self.receivers.known
+        match node:
+            # `state` of `state.param_states`
+            case ast.Attribute(attr="param_states", value=state):
+                if (
+                    known(state, node.attr)
+                    or not self._is_of_an_optimizer(unit, node)
+                    or self._has_states_of_its_own(unit)
                 ):
-                    obj = LegacyObject("optimizer", unit, node, evidence="deduced")
-                    self._seed_expression(owner, obj)
-                    return True
-        return False
+                    return None
+                return state, LegacyObject("state", unit, node, evidence="deduced")
+            # `optimizer` of `optimizer.optimizer_def.hyper_params`
+            case ast.Attribute(
+                attr="hyper_params" | "update_hyper_params",
+                value=ast.Attribute(value=owner, attr="optimizer_def"),
+            ):
+                if self.receivers.is_of_jax(unit) and not known(owner, "optimizer_def"):
+                    return owner, LegacyObject(
+                        "optimizer", unit, node, evidence="deduced"
+                    )
+            # `optimizer` of `optimizer.apply_gradient(grads)`
+            case ast.Attribute(attr="apply_gradient", value=owner):
+                if known(owner, node.attr):
+                    return self._unseen(unit, node)
+                obj = self.receivers.shown(unit, node)
+                if obj is None:
+                    return None
+                if (obj.kind, obj.evidence) == ("optimizer", "deduced"):
+                    self._link(obj, self._field_of_one_class(owner))
+                return owner, obj
+        return None
 
-    def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Seed the receiver of `x.apply_gradient(…)`; return whether that was new."""
-        if self.receivers.known(node.value, node.attr):
-            return self._seed_unseen(unit, node)
-        shown = self.receivers.shown(unit, node)
-        if shown is None:
-            return False
-        obj = LegacyObject(shown.kind, unit, node, evidence=shown.evidence)
-        if shown == Shown("optimizer", "deduced"):
-            self._link(obj, self._field_of_one_class(node.value))
-        self._seed_expression(node.value, obj)
-        return True
-
-    def _seed_creating(
-        self, unit: Unit, call: ast.Call, function: ast.Attribute
-    ) -> bool:
-        """Seed the receiver of `x.create(…)` if the result is an optimizer where it gets to.
-
-        Returns whether that was new.
-        """
-        if self.receivers.known(function.value, "create"):
-            return self._seed_unseen(unit, function)
-        match function.value:
+    def _creating(self, unit: Unit, node: ast.Attribute) -> Seed | None:
+        """The definition in `x.create(…)`, if that is new, and an optimizer where it gets to."""
+        call = unit.call_of(node) if node.attr == "create" else None
+        if call is None:
+            return None
+        if self.receivers.known(node.value, "create"):
+            return self._unseen(unit, node)
+        match node.value:
             case ast.Attribute(value=owner, attr="optimizer_def"):
                 is_shown = bool(self.facts.legacy_objects(owner, "optimizer"))
             case _:
                 is_shown = False
         if not is_shown and not any(
-            self.facts.legacy_objects(node, "optimizer")
-            for _, node in self.flow.stands_at(call)
+            self.facts.legacy_objects(one, "optimizer")
+            for _, one in self.flow.stands_at(call)
         ):
-            return False
-        is_unseen = may_be_unseen(self.facts, function.value)
-        made_by = Unnamed.UNSEEN if is_unseen else None
-        obj = LegacyObject("definition", unit, function, made_by, "deduced")
-        self._seed_expression(function.value, obj)
-        return True
+            return None
+        made_by = Unnamed.UNSEEN if may_be_unseen(self.facts, node.value) else None
+        obj = LegacyObject("definition", unit, node, made_by, "deduced")
+        return node.value, obj
 
-    def _seed_unseen(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Seed what code out of view makes beside legacy objects; return whether that was new.
+    def _unseen(self, unit: Unit, node: ast.Attribute) -> Seed | None:
+        """What code out of view makes beside legacy objects, if that is new.
 
         It is used as these are: `Own(rate) if own else optim.Adam(rate)`, then `.create(params)`.
         """
         kind = PURPOSES[node.attr]
         if not self.facts.legacy_objects(node.value, kind):
-            return False
+            return None
         definition = LegacyObject("definition", unit, node, Unnamed.UNSEEN, "deduced")
         obj = replace(definition, kind=kind)
         is_seeded = obj in self.facts.objects(node.value)
         if is_seeded or not may_be_unseen(self.facts, node.value):
-            return False
+            return None
         if obj != definition:
             self.facts.legacy.links[obj, definition] = None
-        self._seed_expression(node.value, obj)
-        return True
+        return node.value, obj
 
     def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:
         """Whether a state of unknown origin is used outside of the methods of definitions.

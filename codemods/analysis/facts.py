@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar, cast
@@ -149,16 +149,13 @@ def _beyond(facts: Facts, aside: Collection[str]) -> dict[LegacyObject, str]:
                 inner = node.value if isinstance(node, ast.Starred) else node
                 carried = facts.flow.carried(facts.flow.places.read(inner))
                 found |= dict.fromkeys(carried, str(file))
+    # what the variables and functions of a file that it imports have, take and return
     for file in sorted(aside):
         for unit in facts.project.units:
-            if file in facts.importers_of(unit):
-                found |= dict.fromkeys(_named(facts, unit, facts.others[file]), file)
+            scope = facts.flow.modules[unit]
+            is_imported = file in facts.importers_of(unit)
+            for name in sorted(scope.names) if is_imported else ():
+                if name in facts.others[file]:
+                    within = facts.within(("variable", scope, name))
+                    found |= dict.fromkeys(within, file)
     return found
-
-
-def _named(facts: Facts, unit: Unit, text: str) -> Iterator[LegacyObject]:
-    """What the variables and functions of a file have, take and return that a text names."""
-    scope = facts.flow.modules[unit]
-    for name in sorted(scope.names):
-        if name in text:
-            yield from facts.within(("variable", scope, name))

@@ -20,7 +20,6 @@ from codemods.analysis.legacy import (
     SUBMODULES,
     LegacyName,
     Unnamed,
-    is_constructor,
     is_record,
     legacy_name,
     looks_like_class,
@@ -237,10 +236,11 @@ class FlaxOptim(Library):
         for item in (yield ("expression", given.node.func, given.frame)):
             for base in (yield ("ancestry", item)) if isinstance(item, Class) else ():
                 for call in ast.walk(base.node) if isinstance(base, Class) else ():
-                    if isinstance(call, ast.Call) and is_constructor(call.func):
-                        for argument in values_of(call):
-                            place = ("expression", argument, None)
-                            yield from self._contain(made, place)
+                    match call:
+                        case ast.Call(func=ast.Attribute(attr="__init__")):
+                            for argument in values_of(call):
+                                place = ("expression", argument, None)
+                                yield from self._contain(made, place)
         return []
 
     def _contain(self, outer: LegacyObject, place: Place) -> Answer:

@@ -36,7 +36,7 @@ def frozen_test(unit: Unit, call: ast.Call, naming: Naming) -> str | None:
     tested = _tested(call, FROZEN_DICTS, naming)
     if tested is None:
         return None
-    within = _functions_around(unit, call)
+    within = [one for one in unit.ancestors(call) if isinstance(one, Function)]
     scope = within[0] if within else unit.tree
     # isinstance(tree, dict) or isinstance(tree, FrozenDict)
     others = (one for one in ast.walk(scope) if isinstance(one, ast.Call))
@@ -50,7 +50,11 @@ def frozen_test(unit: Unit, call: ast.Call, naming: Naming) -> str | None:
     descends = any(_descends(one, scope, names) for one in choices)
     is_for_all = descends or _refuses(unit, call)
     # isinstance(tree, (FrozenDict, State)) is not written anew
-    return OF_ALL_LEVELS if is_for_all and _is_alone(call) else FOR_LOOKING
+    return (
+        OF_ALL_LEVELS
+        if is_for_all and not isinstance(call.args[1], ast.Tuple)
+        else FOR_LOOKING
+    )
 
 
 def _tested(call: ast.Call, kinds: Collection[str], naming: Naming) -> ast.expr | None:
@@ -63,18 +67,10 @@ def _tested(call: ast.Call, kinds: Collection[str], naming: Naming) -> ast.expr 
     return None
 
 
-def _is_alone(call: ast.Call) -> bool:
-    return not isinstance(call.args[1], ast.Tuple)
-
-
 def _names(node: ast.expr, naming: Naming) -> set[str]:
     """The full names of an expression; a name that is not imported is one of Python's."""
     names = {*naming(node)}
     return names or ({node.id} if isinstance(node, ast.Name) else set())
-
-
-def _functions_around(unit: Unit, node: ast.AST) -> list[Function]:
-    return [one for one in unit.ancestors(node) if isinstance(one, Function)]
 
 
 def _choices(unit: Unit, call: ast.Call, scope: ast.AST) -> Iterator[Choice | ast.expr]:
@@ -145,13 +141,12 @@ def _descends(
 def _refuses(unit: Unit, call: ast.Call) -> bool:
     """Whether what is no `FrozenDict` is refused."""
     parent = unit.parents[call]
-    match parent:
+    match parent, unit.parents[parent]:
         # assert isinstance(params, FrozenDict)
-        case ast.Assert():
-            return True
         # if not isinstance(params, FrozenDict): raise TypeError
-        case ast.UnaryOp(op=ast.Not()):
-            match unit.parents[parent]:
-                case ast.If(body=[ast.Raise()]):
-                    return True
+        case (ast.Assert(), _) | (
+            ast.UnaryOp(op=ast.Not()),
+            ast.If(body=[ast.Raise()]),
+        ):
+            return True
     return False

@@ -12,14 +12,11 @@ from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of
-from codemods.analysis.queries import only_value
 from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import TRAIN_STATE, Use
 from codemods.inference.binding import values_of
-from codemods.inference.objects import (
-    LegacyObject,
-)
+from codemods.inference.objects import LegacyObject
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
     AS_TUPLE,
@@ -149,31 +146,25 @@ class Handling:
         """Whether the leaves of a tree are whole optimizers."""
         stops = (word.value for word in call.keywords if word.arg == "is_leaf")
         functions = [one for stop in stops for one in self.facts.functions(stop)]
-        if len(functions) != 1:
-            return False
-        match only_value(functions[0]), functions[0].node.args.args:
-            case (
-                ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), cls]),
-                [ast.arg(arg=parameter)],
-            ):
-                names = map(legacy_name, self.facts.externals(cls))
-                return name == parameter and "Optimizer" in names
-        return False
+        # lambda x: isinstance(x, optim.Optimizer)
+        return len(functions) == 1 and any(
+            "Optimizer" in map(legacy_name, self.facts.externals(node))
+            for node in ast.walk(functions[0].node)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
 
     def _measured(self) -> Iterator[Unlike]:
         """Where it is asked how many leaves or nodes the structure of an optimizer has."""
-        for unit in self.facts.project.units:
-            for node in unit.nodes:
-                match node:
-                    # jax.tree_util.tree_structure(optimizer).num_leaves
-                    case ast.Attribute(value=value, attr="num_leaves" | "num_nodes"):
-                        # the structure stands for the tree
-                        objects = self.optimizers_in([value])
-                        made = self.flow.origins(self.flow.places.get(value))
-                        calls = [one for one in made if isinstance(one, ast.Call)]
-                        if objects and not any(map(self._ends_at_optimizers, calls)):
-                            use = Use("whole", COUNTED, unit, node, objects)
-                            yield use, node.attr == "num_leaves"
+        for unit, node in self.flow.reading.attributes:
+            if node.attr not in ("num_leaves", "num_nodes"):
+                continue
+            # jax.tree_util.tree_structure(optimizer).num_leaves: it stands for the tree
+            objects = self.optimizers_in([node.value])
+            made = self.flow.origins(self.flow.places.get(node.value))
+            calls = [one for one in made if isinstance(one, ast.Call)]
+            if objects and not any(map(self._ends_at_optimizers, calls)):
+                use = Use("whole", COUNTED, unit, node, objects)
+                yield use, node.attr == "num_leaves"
 
     def _is_counted_alike(self, use: Use, have_fixed_rates: HaveFixedRates) -> bool:
         """Whether nothing depends on the order of the leaves that a call returns, and their number.

@@ -17,7 +17,7 @@ from codemods.sources.modules import Unit
 Choice = tuple[str, str, str]
 """A full name to import, the name that this binds, and the wanted attribute of it.
 
-The attribute is empty if what is imported is wanted itself.
+The attribute has its dot; it is empty if what is imported is wanted itself.
 """
 
 MOVED = ("DynamicScale", "DynamicScaleResult", "ModelParamTraversal")
@@ -50,8 +50,8 @@ def _choices() -> dict[str, list[Choice]]:
         key, _, choices = line.partition(":")
         for choice in choices.split(","):
             target, _, name, *attributes = choice.split()
-            attribute = "".join(attributes).removeprefix(".")
-            found.setdefault(key.strip(), []).append((target, name, attribute))
+            one = target, name, "".join(attributes)
+            found.setdefault(key.strip(), []).append(one)
     return found
 
 
@@ -104,19 +104,15 @@ def _choose(
         for found, known_as in at_top:
             # Emitted transformations call optax by its own name.
             if found == target and (target != "optax" or known_as == name):
-                return Name(_joined(known_as, attribute), "")
+                return Name(f"{known_as}{attribute}", "")
     for target, name, attribute in choices:
         same = sum(
             found == name and f"{full}.".startswith(f"{target}.")
             for full, found in imported
         )
         if bound[name] <= same:
-            return Name(_joined(name, attribute), _statement(target, name))
+            return Name(f"{name}{attribute}", _statement(target, name))
     return None
-
-
-def _joined(name: str, attribute: str) -> str:
-    return f"{name}.{attribute}" if attribute else name
 
 
 def _statement(target: str, name: str) -> str:

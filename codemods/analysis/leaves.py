@@ -9,7 +9,7 @@ import ast
 from itertools import chain
 
 from codemods.analysis.naming import last_word
-from codemods.analysis.origins import function_of
+from codemods.analysis.origins import function_of, names_within
 from codemods.analysis.queries import Queries
 from codemods.inference.jax_functions import LEAVES
 from codemods.inference.objects import Container
@@ -84,19 +84,13 @@ def _is_rebuilt(call: ast.Call, facts: Queries) -> bool:
             pass
         case _:
             return False
-    for node in ast.walk(function_of(unit, call) or unit.tree):
-        match node:
-            # structure.unflatten(leaves), jax.tree_util.tree_unflatten(structure, leaves)
-            case ast.Call(func=function, args=given) if last_word(function).endswith(
-                "unflatten"
-            ):
-                owner = getattr(function, "value", None)
-                if any(
-                    isinstance(one, ast.Name) and one.id == structure
-                    for one in (owner, *given[:1])
-                ):
-                    return True
-    return False
+    # structure.unflatten(leaves), jax.tree_util.tree_unflatten(structure, leaves)
+    return any(
+        isinstance(node, ast.Call)
+        and last_word(node.func).endswith("unflatten")
+        and structure in names_within(node)
+        for node in ast.walk(function_of(unit, call) or unit.tree)
+    )
 
 
 def _goes_with_its_structure(node: ast.AST, unit: Unit) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from enum import Enum
 
@@ -126,7 +125,3 @@ def is_record(legacy: str) -> bool:
     """Whether a legacy name is one of a class whose instances are no legacy objects."""
     records = ("DynamicScale", "DynamicScaleResult", "OptimizerState")
     return legacy in records or legacy.endswith("ParamState")
-
-
-def is_constructor(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and function.attr == "__init__"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from collections import defaultdict
 from functools import cached_property
 
 from codemods.analysis.legacy import FOREIGN
@@ -31,19 +29,11 @@ class Members:
         self._of: dict[Class, set[str]] = {}
 
     @cached_property
-    def _set_later(self) -> dict[Class | None, set[str]]:
-        """The attributes that methods assign to instances of each class, as its constructor does.
-
-        Those that are assigned to anything else count for any class, and are at None.
-        """
+    def _set_outside(self) -> set[str]:
+        """The attributes that are assigned to more than `self`: they count for any class."""
         engine = self.facts.flow.engine
-        found: dict[Class | None, set[str]] = defaultdict(set)
-        for _, node in self.facts.flow.reading.attributes:
-            if isinstance(node.ctx, ast.Store):
-                method = engine.method_of(node.value)
-                cls = None if method is None else engine.class_of_method(method)
-                found[cls].add(node.attr)
-        return found
+        stores = engine.index.stores.items()
+        return {name for name, of in stores if None in map(engine.method_storing, of)}
 
     def offers(self, item: Object, name: str) -> bool:
         """Whether an object that is not legacy is known to have this attribute."""
@@ -72,11 +62,11 @@ class Members:
 
     def _members(self, cls: Class) -> set[str]:
         if cls not in self._of:
-            members = {*self.facts.flow.fields_in_order(cls)}
-            members |= self._set_later.get(None, set())
+            members = {*self._set_outside}
             for base in self.facts.flow.ancestry(cls):
                 if isinstance(base, Class):
-                    members |= base.scope.names | self._set_later.get(base, set())
+                    fields = self.facts.flow.engine.fields_named(base)
+                    members |= base.scope.names.union(fields)
             self._of[cls] = members
         return self._of[cls]
 

@@ -16,7 +16,7 @@ from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import arguments_of, signature_of, values_of
 from codemods.inference.objects import Arguments as CallSite
-from codemods.inference.objects import Class, External, Function, Module
+from codemods.inference.objects import Class, External, Function
 from codemods.inference.reading import FunctionNode
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
@@ -206,17 +206,7 @@ class Origins(Definitions):
         # from constants import RATE, here and there
         source = self._source(variable)
         is_of_source = self._source(Variable(bound, name)) == source
-        if is_of_source and self.dataflow.is_settled(source, ()):
-            return True
-        theirs = {*self.program.objects_at(variable.scope, variable.name)}
-        own = {*self.program.objects_at(bound, name)}
-        # from steps import train_step
-        kinds = (Function, Class, External, Module)
-        is_plain = all(isinstance(item, kinds) for item in own | theirs)
-        stores = self.stores(Variable(bound, name))
-        is_imported = all(isinstance(node, ast.alias) for node in stores)
-        is_same = len(own) == 1 and own == theirs
-        return is_plain and is_imported and is_same
+        return is_of_source and self.dataflow.is_settled(source, ())
 
     def _source(self, variable: Variable) -> Variable:
         """The variable of another file that imports give this one, or else itself."""

@@ -10,7 +10,9 @@ from functools import cached_property
 from typing import ClassVar
 
 from codemods.analysis.facts import Facts
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.naming import last_word
+from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
@@ -23,9 +25,15 @@ from codemods.inference.objects import (
 )
 from codemods.inference.reading import FunctionNode
 from codemods.model import Location
+from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit, file_of
+from codemods.sources.parsing import parse
+from codemods.sources.relevance import COMMENT
+from codemods.vocabulary import SHAPES_OF, words
 
 NUMERIC = ("jax.", "numpy.")
+SHORT = frozenset(("bfloat16", "float16"))
+DTYPES = SHORT.union(words("float32 float64 int8 int16 int32 int64 uint8"))
 
 INITIALIZING = ("init", "init_by_shape", "init_with_output", "initialized", "lazy_init")
 """Methods of models: their parameters are as the model says, whatever it is applied to."""
@@ -56,15 +64,13 @@ class ParamTypes:
         """The files that have a word for such numbers."""
         texts = {unit.path: unit.code for unit in self.facts.project.read}
         texts.update(self.facts.others)
-        return {path for path, text in texts.items() if self._names(text)}
-
-    def _names(self, text: str) -> bool:
-        """Whether code has such a word, and not in a comment."""
-        for found in self.named.finditer(text):
-            start = text.rfind("\n", 0, found.start()) + 1
-            if "#" not in text[start : found.start()]:
-                return True
-        return False
+        found = {path: text for path, text in texts.items() if self.named.search(text)}
+        # not in a comment
+        return {
+            path
+            for path, text in found.items()
+            if self.named.search(COMMENT.sub("", text))
+        }
 
     def _given(self, objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
         """The params that optimizers are created for, in programs that have such numbers."""
@@ -111,9 +117,9 @@ class Making(ABC):
     def is_typed(self, node: ast.expr, unit: Unit) -> bool:
         """Whether an expression shows such a type."""
 
-    @abstractmethod
-    def made_out_of_view(self, path: str, text: str) -> Iterator[Location]:
+    def made_out_of_view(self, path: str, text: str) -> Iterable[Location]:
         """Where a file that is not analysed has such a type."""
+        return ()
 
     def arguments(self, call: ast.Call) -> list[ast.expr]:
         """The arguments of a function out of view of which its result is made."""
@@ -247,3 +253,131 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr | None]:
     for node in ast.walk(function):
         if isinstance(node, ast.Return | ast.Yield):
             yield node.value
+
+
+# Complex numbers
+
+
+class MakingComplex(Making):
+    """Follows a value back to complex numbers, and to their types wherever these are."""
+
+    def is_typed(self, node: ast.expr, unit: Unit) -> bool:
+        match node:
+            # 1j
+            case ast.Constant(value=complex()):
+                return True
+            # dtype="complex64"
+            case ast.Constant(value=str() as text):
+                return text in ("complex64", "complex128")
+            # dtype=complex
+            case ast.Name(id="complex", ctx=ast.Load()):
+                # isinstance(x, complex)
+                call = unit.parents.get(node)
+                while isinstance(call, ast.Tuple):
+                    call = unit.parents.get(call)
+                is_checked = isinstance(call, ast.Call) and (
+                    last_word(call.func) == "isinstance"
+                )
+                externals = self.facts.externals(node)
+                return not is_checked and "builtins.complex" in externals
+            # jnp.complex64
+            case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
+                return self.facts.full_name(node).startswith(NUMERIC)
+        return False
+
+    def made_out_of_view(self, path: str, text: str) -> Iterator[Location]:
+        try:
+            tree = parse(text)
+        except (SyntaxError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            match node:
+                case (
+                    ast.Constant(value=complex() | "complex64" | "complex128")
+                    | ast.Attribute(attr="complex64" | "complex128")
+                    | ast.Name(id="complex" | "complex64" | "complex128")
+                ):
+                    yield Location(path, node.lineno)
+
+
+class ComplexNumbers(ParamTypes):
+    """Finds the optimizers that get complex params, so that the step of optax differs."""
+
+    named = re.compile(r"(?<!\btf\.)\bcomplex(?:64|128)?\b|\d\.?[jJ]\b")
+    making = MakingComplex
+
+    def uses(self) -> Iterator[Use]:
+        """The definitions of such optimizers.
+
+        The cause of each is where what it gets is made of complex numbers.
+        """
+        known = optimizers().items()
+        of_reals = {Unnamed.RUN_TIME, *(name for name, one in known if one.of_reals)}
+        for obj, group in self.facts.groups.items():
+            if obj.kind == "definition" and obj.made_by in of_reals:
+                made = self.made_of_them(self.facts.members[group])
+                if made and isinstance(obj.node, ast.expr):
+                    yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)
+
+
+# Numbers of 16 bits
+
+
+class MakingShort(Making):
+    """Follows a value back to where a part of it is given a type of 16 bits.
+
+    What a model computes with is none: `nn.Dense(3, dtype=jnp.bfloat16)` has float32 params.
+    """
+
+    def is_typed(self, node: ast.expr, unit: Unit) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        types = [word.value for word in node.keywords if word.arg == "param_dtype"]
+        # kernel.astype(jnp.bfloat16), jnp.bfloat16(kernel)
+        if self._is_numeric(node):
+            types += [node.func, *values_of(node)]
+            # jnp.ones(3, **options)
+            unpacked = (word.value for word in node.keywords if word.arg is None)
+            for options in unpacked:
+                place = ("item of", ("expression", options, None), "dtype")
+                found = self.facts.flow.sources(place)
+                types += (one for one in found if isinstance(one, ast.expr))
+        return any(not self._types(one).isdisjoint(SHORT) for one in types)
+
+    def arguments(self, call: ast.Call) -> list[ast.expr]:
+        values = values_of(call)
+        name = self.facts.full_name(call.func)
+        # jax.eval_shape(model.init, rng, image)
+        if name in SHAPES_OF:
+            return values[:1]
+        is_known = self._is_numeric(call) or name.startswith(("flax.", "functools."))
+        return values if is_known else []
+
+    def parts(self, call: ast.Call) -> list[ast.expr]:
+        # kernel.astype(jnp.float32), whatever the kernel was
+        is_given_type = any(map(self._types, values_of(call)))
+        return [] if self._is_numeric(call) and is_given_type else super().parts(call)
+
+    def _is_numeric(self, call: ast.Call) -> bool:
+        """Whether a call makes numbers, of a type that may be an argument."""
+        is_method = last_word(call.func) in ("astype", "view", "param")
+        return is_method or self.facts.full_name(call.func).startswith(NUMERIC)
+
+    def _types(self, node: ast.expr) -> set[str]:
+        """The types of numbers that an expression may be."""
+        match node:
+            # dtype="bfloat16"
+            case ast.Constant(value=str(text)):
+                found = {text}
+            case _:
+                names = self.facts.names(node)
+                numeric = (name for name in names if name.startswith(NUMERIC))
+                found = {name.rpartition(".")[2] for name in numeric}
+        return found & DTYPES
+
+
+class LowPrecision(ParamTypes):
+    """Finds the optimizers that get params of 16 bits, which a legacy step may make float32."""
+
+    named = re.compile(r"float16\b")
+    making = MakingShort

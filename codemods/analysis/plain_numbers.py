@@ -140,10 +140,10 @@ class PlainNumbers:
     ) -> bool:
         is_left = parent.left is node
         other = parent.right if is_left else parent.left
+        # "step %d" % step
+        if isinstance(other, ast.Constant) and isinstance(other.value, str):
+            return True
         match parent.op:
-            # "step %d" % step
-            case ast.Mod() if self._is_text(other):
-                return True
             # (step > 10) & (step < 20)
             case ast.BitAnd() | ast.BitOr() | ast.BitXor() if is_truth:
                 return self._does(parent, unit, is_truth)
@@ -176,10 +176,6 @@ class PlainNumbers:
         value = self.origins.value(self.origins.variable(node)) or node
         is_read = isinstance(value, ast.Attribute) and value.attr == "step"
         return is_read and bool(self.facts.legacy_objects(value, "step"))
-
-    @staticmethod
-    def _is_text(node: ast.expr) -> bool:
-        return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
     def _is_positive(self, node: ast.expr) -> bool:
         """Whether a number, or what is computed of a step, is more than 0 for sure."""

@@ -26,6 +26,7 @@ from codemods.inference.objects import (
     Module,
     Object,
     Place,
+    Record,
 )
 from codemods.inference.recorded import Annotation, Import, PassedOn
 from codemods.inference.scopes import Scope
@@ -218,9 +219,8 @@ class Queries:
 
     def is_imported(self, scope: Scope | None, name: str) -> bool:
         """Whether an import binds a name in a scope, perhaps by a star."""
-        if (scope, name) in self._legacy_names:
-            return True
-        return not self._imported_names[scope].isdisjoint((name, "*"))
+        names = self._imported_names
+        return any(scope in names.get(one, ()) for one in (name, "*"))
 
     def names_legacy(self, node: ast.expr) -> bool:
         """Whether an expression names a legacy class or module by imports alone.
@@ -249,7 +249,7 @@ class Queries:
                 )
             # `optimizers.Adam` of a module of the project that imports it
             case ast.Attribute(value=owner, attr=name) if not (
-                self._imported_words.isdisjoint((name, "*"))
+                self._imported_names.keys().isdisjoint((name, "*"))
             ):
                 scopes = map(self._namespace, self.objects(owner))
                 return any(
@@ -288,33 +288,35 @@ class Queries:
         return None
 
     @cached_property
+    def made(self) -> tuple[LegacyObject, ...]:
+        """What the calls of the project make."""
+        calls = (call for _, call in self.flow.reading.calls)
+        return tuple(dict.fromkeys(obj for call in calls for obj in self.made_at(call)))
+
+    @cached_property
     def made_by_modules(self) -> tuple[LegacyObject, ...]:
         """The definitions that are made by the module `flax.optim` in a variable or parameter."""
-        found: dict[LegacyObject, None] = {}
-        for _, call in self.flow.reading.calls:
-            made = self.made_at(call, "definition")
-            # def make(library): return library.Adam(1e-3)
-            if (
-                made
-                and isinstance(call.func, ast.Attribute)
-                and not self.names_legacy(call.func)
-                and Unnamed.MODULE in map(legacy_name, self.externals(call.func.value))
-            ):
-                found |= dict.fromkeys(made)
+        found: list[LegacyObject] = []
+        for obj in self.made:
+            match obj:
+                # def make(library): return library.Adam(1e-3)
+                case LegacyObject(
+                    kind="definition",
+                    node=ast.Call(func=ast.Attribute(value=owner) as called),
+                ) if not self.names_legacy(called):
+                    if Unnamed.MODULE in map(legacy_name, self.externals(owner)):
+                        found.append(obj)
         return tuple(found)
 
     @cached_property
-    def _imported_names(self) -> dict[Scope | None, set[str]]:
-        found: dict[Scope | None, set[str]] = defaultdict(set)
+    def _imported_names(self) -> dict[str, set[Scope | None]]:
+        """By the names that imports bind, the scopes in which they do."""
+        found: dict[str, set[Scope | None]] = defaultdict(set)
         for item in self.flow.reading.imports:
-            found[item.scope].add(item.name)
+            found[item.name].add(item.scope)
+        for scope, name in self._legacy_names:
+            found[name].add(scope)
         return found
-
-    @cached_property
-    def _imported_words(self) -> set[str]:
-        """The names that imports bind, in whatever scope."""
-        found = {name for _, name in self._legacy_names}
-        return found.union(*self._imported_names.values())
 
     @cached_property
     def _legacy_names(self) -> dict[tuple[Scope | None, str], str]:
@@ -367,6 +369,14 @@ class Queries:
         ancestry = self.flow.ancestry(cls)
         return [item.name for item in ancestry if isinstance(item, External)]
 
+    def bases_out_of_view(self, cls: Class) -> Iterator[ast.expr]:
+        """The bases of a class, and of its bases, that are not in view."""
+        for one in self.flow.ancestry(cls):
+            for base in one.node.bases if isinstance(one, Class) else ():
+                items = self.objects(base)
+                if not any(isinstance(item, Class | Record) for item in items):
+                    yield base
+
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
         return not {*names}.isdisjoint(self.outer_bases(cls))
@@ -414,18 +424,3 @@ class Queries:
                 parameters = (("variable", scope, one.arg) for one in node.args.args)
                 return (*parameters, ("return", node))
         return ()
-
-
-def only_value(function: Function) -> ast.expr | None:
-    """What a function gives, if it does nothing else."""
-    match function.node:
-        case ast.Lambda(body=body):
-            return body
-        case ast.FunctionDef(body=[ast.Return(value=value)], decorator_list=[]):
-            return value
-        case ast.FunctionDef(
-            body=[ast.Expr(value=ast.Constant()), ast.Return(value=value)],
-            decorator_list=[],
-        ):
-            return value
-    return None

@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Literal, NamedTuple
 
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.members import Members, tells
@@ -18,9 +17,11 @@ from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES
 from codemods.inference.annotations import direct_types
-from codemods.inference.binding import Wrong, bind, is_unpacked, signature_of
+from codemods.inference.binding import Wrong, bind, is_unpacked, signature_of, values_of
+from codemods.inference.holders import unwrapped
 from codemods.inference.objects import (
     Class,
+    External,
     Function,
     Instance,
     LegacyObject,
@@ -30,6 +31,8 @@ from codemods.inference.objects import (
     Place,
     Result,
 )
+from codemods.inference.out_of_view import effect_of, is_number, is_well_known
+from codemods.model import Evidence
 from codemods.sources.modules import Unit
 
 IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
@@ -48,17 +51,6 @@ PURPOSES = {
 
 VAGUE = frozenset(("Any", "object", "PyTree"))
 """Types that say nothing."""
-
-
-Kind = Literal["optimizer", "definition"]
-Strength = Literal["deduced", "likely"]
-
-
-class Shown(NamedTuple):
-    """What a receiver is shown to be."""
-
-    kind: Kind
-    evidence: Strength
 
 
 class Receivers:
@@ -84,7 +76,7 @@ class Receivers:
             return not attribute or attribute in ATTRIBUTES[item.kind]
         return self.members.may_offer(item, attribute)
 
-    def shown(self, unit: Unit, node: ast.Attribute) -> Shown | None:
+    def shown(self, unit: Unit, node: ast.Attribute) -> LegacyObject | None:
         """What the receiver of `x.apply_gradient(…)` is shown to be, if nothing else is known.
 
         Its class contradicts that it is legacy: an annotation, or a class out of view of which
@@ -99,24 +91,26 @@ class Receivers:
         call = unit.call_of(node)
         if (
             call is None
-            or self.known(node.value, node.attr)
             or not self.is_of_jax(unit)
             or self._is_of_a_class_out_of_view(node.value)
             or self.is_declared_otherwise(node.value)
         ):
             return None
         by_hand = _steps_by_hand(node, call)
-        is_refused = self._is_refused(unit, call) or self._has_params(node.value)
+        # an optimizer has no `params`
+        is_refused = self._is_refused(unit, call) or self._has_read(
+            node.value, "params"
+        )
         if by_hand is None and is_refused:
             return None
-        kind: Kind = "optimizer" if by_hand is None else "definition"
-        evidence = by_hand or "deduced"
+        kind = "optimizer" if by_hand is None else "definition"
+        evidence: Evidence = by_hand or "deduced"
         rivals = self._rivals(unit, call)
         if rivals and not self._is_used_as_an_optimizer(node.value, rivals):
             if evidence == "likely" or not self.imports_legacy(unit):
                 return None
             evidence = "likely"
-        return Shown(kind, evidence)
+        return LegacyObject(kind, unit, node, evidence=evidence)
 
     # Its class
 
@@ -196,15 +190,6 @@ class Receivers:
                 return value is call
         return False
 
-    def _has_params(self, node: ast.expr) -> bool:
-        """Whether the same object has its `params` read, which an optimizer has not."""
-        roots = self.flow.roots(self.flow.places[node]).keys()
-        return any(
-            read.attr == "params"
-            and not roots.isdisjoint(self.flow.roots(self.flow.places[read.value]))
-            for _, read in self.flow.reading.attributes
-        )
-
     # What else it may be
 
     def _rivals(self, unit: Unit, call: ast.Call) -> list[Class]:
@@ -230,17 +215,20 @@ class Receivers:
 
     def _is_used_as_an_optimizer(self, node: ast.expr, rivals: Iterable[Class]) -> bool:
         """Whether the same object has an attribute read that no rival has, and an optimizer has."""
+        return any(
+            self._has_read(node, name)
+            for name in ("target", "optimizer_def")
+            if not any(self.members.offers(Instance(cls), name) for cls in rivals)
+        )
+
+    def _has_read(self, node: ast.expr, name: str) -> bool:
+        """Whether the same object has an attribute read: x.target, x.replace(target=…)."""
         roots = self.flow.roots(self.flow.places[node]).keys()
-        for unit, read in self.flow.reading.attributes:
-            # x.target, x.optimizer_def, x.replace(target=…)
-            name = "target" if replaces_target(unit, read) else read.attr
-            if name not in ("target", "optimizer_def") or any(
-                self.members.offers(Instance(cls), name) for cls in rivals
-            ):
-                continue
-            if not roots.isdisjoint(self.flow.roots(self.flow.places[read.value])):
-                return True
-        return False
+        return any(
+            not roots.isdisjoint(self.flow.roots(self.flow.places[read.value]))
+            for unit, read in self.flow.reading.attributes
+            if name == ("target" if replaces_target(unit, read) else read.attr)
+        )
 
     # Its program
 
@@ -271,7 +259,7 @@ def _is_made_by_name(item: Object) -> bool:
     return isinstance(item, Result) and legacy_name(item.name) is Unnamed.MODULE
 
 
-def _steps_by_hand(node: ast.Attribute, call: ast.Call) -> Strength | None:
+def _steps_by_hand(node: ast.Attribute, call: ast.Call) -> Evidence | None:
     """How sure it is that a definition's own `apply_gradient` is called, not an optimizer's."""
     if not call.args:
         return None
@@ -289,3 +277,63 @@ def replaces_target(unit: Unit, node: ast.Attribute) -> bool:
     """Whether this is the method in `x.replace(target=…)`."""
     call = unit.call_of(node) if node.attr == "replace" else None
     return call is not None and any(word.arg == "target" for word in call.keywords)
+
+
+# What comes from packages out of view
+
+
+def may_be_unseen(facts: Queries, node: ast.expr) -> bool:
+    """Whether an object may come from a package out of view: `Own(rate) if own else Adam(rate)`."""
+    places = facts.flow.behind(facts.flow.places[node])
+    return any(_is_unseen(facts, place) for place in places)
+
+
+def _is_unseen(facts: Queries, place: Place) -> bool:
+    # TABLE[name](rate) of a table that has `Own` among others
+    if isinstance(place, ast.Call):
+        return _calls_unseen(facts, place)
+    if facts.flow.sources(place):
+        return False
+    items = facts.flow.solver.at(place)
+    # what is given an optimizer may give that back, and `create` is asked by itself
+    if any(isinstance(one, LegacyObject) and one.kind == "optimizer" for one in items):
+        return False
+    return _unknown(items)
+
+
+def _calls_unseen(facts: Queries, call: ast.Call) -> bool:
+    """Whether a call may be of a function or class out of view."""
+    given = values_of(call)
+    if isinstance(call.func, ast.Attribute):
+        given = [call.func.value, *given]
+    # what is given an optimizer may give that back
+    if any(facts.within(facts.flow.places.read(one)) for one in given):
+        return False
+    if _unknown(map(unwrapped, facts.objects(call.func))):
+        return True
+    return any(
+        _is_unknown(name)
+        for root in facts.flow.roots(facts.flow.places[call.func])
+        if isinstance(root, ast.expr)
+        for name in facts.flow.origin_names(root)
+    )
+
+
+def is_something_else(facts: Queries, node: ast.expr) -> bool:
+    """Whether an object comes from packages that have nothing to do with legacy optimizers."""
+    names = facts.flow.origin_names(node)
+    if all(map(is_number, names)):
+        # beside a number, an attribute is read of the container or instance
+        return all(isinstance(item, Result | External) for item in facts.objects(node))
+    return all(is_well_known(name) for name in names if not is_number(name))
+
+
+def _unknown(items: Iterable[Object]) -> bool:
+    """Whether one of some objects is of a package of which nothing is known."""
+    names = (item.name for item in items if isinstance(item, External | Result))
+    return any(map(_is_unknown, names))
+
+
+def _is_unknown(name: str) -> bool:
+    """Whether a full name is one of a package of which nothing is known."""
+    return bool(name) and effect_of(name) == "unknown" and not is_well_known(name)

@@ -5,15 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-from codemods.analysis.getters import getter_use
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.members import Members
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
+from codemods.dataflow.program import functions_in
 from codemods.inference.binding import values_of
-from codemods.inference.objects import LegacyObject, Object, Result
+from codemods.inference.objects import (
+    External,
+    Getter,
+    LegacyObject,
+    Object,
+    Place,
+    Result,
+    plain,
+)
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE, full_names, words
 
@@ -34,6 +43,8 @@ WHOLE = frozenset(("builtins.vars", "dataclasses.replace"))
 IMPORTING = frozenset(
     ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
 )
+MAKING = full_names("operator", "attrgetter methodcaller")
+ALL = frozenset[str]().union(*ATTRIBUTES.values())
 ADDED = {
     kind: frozenset(words(names))
     for kind, names in {
@@ -49,8 +60,6 @@ def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
     """The uses that a call, a subscript or an attribute is."""
     uses = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
     found = _patch(facts, unit, node) or _reflection(facts, unit, node)
-    if found is None and isinstance(node, ast.Call):
-        found = getter_use(facts, unit, node)
     return uses if found is None else [*uses, found]
 
 
@@ -115,14 +124,13 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     are_classes = patched <= {*DEFINITIONS}
     classes = {*patched, Unnamed.CUSTOM, Unnamed.RUN_TIME}
     program = facts.together(unit)
-    objects = dict.fromkeys(
+    objects = tuple(
         obj
-        for _, call in facts.flow.reading.calls
-        for obj in facts.made_at(call)
+        for obj in facts.made
         if obj.unit.path in program
         if not are_classes or obj.kind != "definition" or obj.made_by in classes
     )
-    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(objects))
+    return Use("patched", ", ".join(sorted(patched)), unit, node, objects)
 
 
 def _patched(facts: Queries, node: ast.AST) -> list[str]:
@@ -183,7 +191,8 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     match node:
         # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
-            return _call(facts, unit, node, first)
+            found = _call(facts, unit, node, first)
+            return found or _getter_use(facts, unit, node)
         case ast.Subscript() if looks_up_module(facts, node):
             return Use("module", "", unit, node, _definitions_of(facts, unit))
         # state_dict["target"]
@@ -265,12 +274,7 @@ def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
 
     They are those of the file, and those of modules in variables.
     """
-    made = (
-        obj
-        for owner, call in facts.flow.reading.calls
-        if owner is unit
-        for obj in facts.made_at(call, "definition")
-    )
+    made = (obj for obj in facts.made if obj.unit is unit and obj.kind == "definition")
     return tuple(dict.fromkeys((*made, *facts.made_by_modules)))
 
 
@@ -279,3 +283,70 @@ def _literal(node: ast.expr) -> str | None:
         case ast.Constant(value=str() as text):
             return text
     return None
+
+
+# operator.attrgetter and methodcaller
+
+
+def _getter_use(facts: Queries, unit: Unit, call: ast.Call) -> Use | None:
+    """The use that `operator.attrgetter("target")` is, by what the getter is called with.
+
+    Its others are what has no such attribute, or may have none.
+    """
+    if MAKING.isdisjoint(facts.externals(call.func)):
+        return None
+    made = (item for item in facts.objects(call) if isinstance(item, Getter))
+    paths = [path for getter in made for path in getter.paths]
+    if ALL.isdisjoint(chain.from_iterable(paths)):
+        return None
+    found: dict[tuple[str, Object], None] = {}
+    for site, given in _sites(facts, call):
+        owners = [
+            owner
+            for place in given
+            for path in paths
+            for owner in _owners(facts, path, place)
+        ]
+        unknown = ("", External(ast.unparse(site)))
+        found |= dict.fromkeys(owners or [unknown])
+    items = dict.fromkeys(item for _, item in found)
+    objects = tuple(item for item in items if isinstance(item, LegacyObject))
+    others = tuple(item for item in items if not isinstance(item, LegacyObject))
+    name = ", ".join(dict.fromkeys(name for name, _ in found if name))
+    return Use("reflection", name, unit, call, objects, others) if objects else None
+
+
+def _sites(facts: Queries, call: ast.Call) -> Iterator[tuple[ast.Call, list[Place]]]:
+    """The calls of a getter, and those that it is handed to, each with what it gets there."""
+    for unit, node in facts.flow.stands_at(call):
+        # not what holds the getter, or what it gave
+        items = map(plain, facts.objects(node))
+        if not any(isinstance(item, Getter) and item.call is call for item in items):
+            continue
+        around = unit.parents.get(node)
+        if isinstance(around, ast.keyword):
+            around = unit.parents.get(around)
+        match around:
+            # target_of(optimizer)
+            case ast.Call(func=called, args=[first, *_]) if called is node:
+                yield around, [("expression", first, None)]
+            # map(target_of, optimizers), but not a function of the project
+            case ast.Call(func=called) if node in values_of(around):
+                if not any(functions_in(facts.objects(called))):
+                    others = (one for one in values_of(around) if one is not node)
+                    places = (("expression", one, None) for one in others)
+                    yield around, [("each of", place) for place in places]
+
+
+def _owners(
+    facts: Queries, path: Iterable[str], place: Place
+) -> Iterator[tuple[str, Object]]:
+    """The attribute of legacy objects that is read along a path, with each object that is there."""
+    for attribute in path:
+        items = facts.flow.solver.at(place)
+        legacy = (item for item in items if isinstance(item, LegacyObject))
+        if any(attribute in ATTRIBUTES.get(item.kind, ()) for item in legacy):
+            yield from ((attribute, item) for item in items)
+            return
+        # attrgetter("agent.optimizer.target")
+        place = ("attribute of", place, attribute)

@@ -76,27 +76,24 @@ def names_removed(unit: Unit) -> bool:
     if any(name in once_modules() or _is_gone(name) for name in imported):
         return True
 
-    def naming(node: ast.expr) -> set[str]:
-        root, _, rest = _dotted(node).partition(".")
+    def named(dotted: str) -> set[str]:
+        root, _, rest = dotted.partition(".")
         return {f"{target}.{rest}".rstrip(".") for target in bound[root]}
 
-    if _says_instances(unit) or any(changed_uses(unit, naming)):
+    if _says_instances(unit) or any(
+        changed_uses(unit, lambda one: named(_dotted(one)))
+    ):
         return True
+    read: list[str] = []
     for node in unit.nodes:
         match node:
             # jax.tree_map, or `j.tree_map` after `import jax as j`
             case ast.Attribute():
-                read = [_dotted(node)]
+                read.append(_dotted(node))
             # "jnp.DeviceArray", as an annotation in quotes
             case ast.Constant(value=str(text)):
-                read = DOTTED.findall(text)
-            case _:
-                continue
-        for name in read:
-            root, _, rest = name.partition(".")
-            if any(_is_gone(f"{target}.{rest}") for target in bound.get(root, ())):
-                return True
-    return False
+                read += DOTTED.findall(text)
+    return any(_is_gone(name) for dotted in read for name in named(dotted))
 
 
 def _says_instances(unit: Unit) -> bool:
@@ -365,17 +362,13 @@ def is_guarded(unit: Unit, node: ast.AST) -> bool:
 def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
     """Whether a handler is for an import that fails, or for an attribute that does not exist."""
     expected = WITHOUT_IMPORT if is_import else WITHOUT_NAME
-    match handler.type:
-        # except:
-        case None:
-            return is_import
-        # except (ImportError, AttributeError):
-        case ast.Tuple(elts=kinds):
-            pass
-        case kind:
-            kinds = [kind]
-    named = (kind.id for kind in kinds if isinstance(kind, ast.Name))
-    return any(name in expected for name in named)
+    kind = handler.type
+    # except (ImportError, AttributeError):
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    named = (one.id for one in kinds if isinstance(one, ast.Name))
+    # except:
+    is_for_all = is_import and kind is None
+    return is_for_all or any(name in expected for name in named)
 
 
 def _index(

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from codemods.analysis.legacy import (
-    LegacyName,
-    Unnamed,
-)
+from codemods.analysis.legacy import LegacyName, Unnamed
 from codemods.analysis.queries import Queries
 from codemods.inference.objects import LegacyObject, Object
 from codemods.model import Evidence, Location

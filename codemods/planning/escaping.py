@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from codemods.analysis.escapes import escapes
+from codemods.analysis.escapes import RATE, READ, escapes, untraced
 from codemods.analysis.pickles import PICKLED, UNPICKLED, held_before, pickles
 from codemods.analysis.state_dicts import KIND, looked_into
-from codemods.analysis.untraced import RATE, READ, untraced
 from codemods.analysis.uses import Use
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection, Iterable
 from itertools import chain
 
-from codemods.analysis.bound import kept_as_value
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.uses import Use
+from codemods.analysis.values import kept_as_value
 from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import LegacyObject, Partial
 from codemods.model import Refusal

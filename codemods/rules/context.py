@@ -9,16 +9,15 @@ from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
-from codemods.analysis.bound import taken_by_classes
-from codemods.analysis.complexity import ComplexNumbers
-from codemods.analysis.exposure import exposed_classes
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling
 from codemods.analysis.legacy import LegacyName, legacy_name
+from codemods.analysis.param_types import ComplexNumbers
 from codemods.analysis.pickles import pickles
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
+from codemods.analysis.values import exposed_classes, taken_by_classes
 from codemods.idioms.base import Results
 from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import External, LegacyObject, Object

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.frozen_params import are_frozen, are_plain, frozen
+from codemods.analysis.initial_params import are_frozen, are_plain, frozen
 from codemods.analysis.legacy import legacy_optimizer
-from codemods.analysis.low_precision import LowPrecision
+from codemods.analysis.param_types import LowPrecision
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results

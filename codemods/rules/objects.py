@@ -6,12 +6,15 @@ import ast
 import re
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.frozen_params import are_plain, frozen
 from codemods.analysis.handling import Handling
-from codemods.analysis.model_apply import apply_function
+from codemods.analysis.initial_params import (
+    apply_function,
+    are_plain,
+    frozen,
+    need_any,
+)
 from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.reflection import RENAMED
-from codemods.analysis.shapes import need_any
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.inference.binding import values_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.bound import kept_as_value
 from codemods.analysis.uses import ATTRIBUTES, Use
+from codemods.analysis.values import kept_as_value
 from codemods.inference.binding import arguments_of
 from codemods.model import Refusal
 from codemods.optimizers.methods import TRAVERSAL

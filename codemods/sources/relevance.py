@@ -44,6 +44,9 @@ CREATING = re.compile(r"\.\s*create\(")
 REPLACING = re.compile(r"\breplace\([^()]*\b(?:step|state|target|optimizer)\s*=")
 """Calls that may give a state another step or optimizer."""
 
+SMALL = 1_000_000
+"""The characters of a program of which all files are asked about."""
+
 Graph = defaultdict[str, set[str]]
 
 
@@ -96,6 +99,18 @@ class Relevance:
         for path in self.paths:
             self.imports[path] = imports[path] & reached
             self.importers[path] = importers[path] & reached
+
+    def asked_about(self, texts: Mapping[str, str]) -> set[str]:
+        """Of some files, those whose expressions are looked at; the others only help to answer."""
+        if sum(map(len, texts.values())) < SMALL:
+            return {*texts}
+        start = self.speaking | self.beside
+        return {
+            path
+            for path, text in texts.items()
+            if path in start
+            or any(told.search(text) for told in (SHAPED, CREATING, REPLACING))
+        }
 
 
 def _loads_and_reads(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.model_apply import apply_function
+from codemods.analysis.initial_params import apply_function
 from codemods.analysis.origins import block_of, names_within, statement_of
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.state import STEP, OwnState

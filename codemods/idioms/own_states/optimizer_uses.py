@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.analysis.initial_params import need_any
 from codemods.analysis.origins import block_of
-from codemods.analysis.shapes import need_any
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.state import OwnState

@@ -15,7 +15,7 @@ SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]
 
 @pytest.fixture
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codemods.analysis.reach.SMALL", 0)
+    monkeypatch.setattr("codemods.sources.relevance.SMALL", 0)
 
 
 @pytest.mark.usefixtures("legacy_wheel", "_all_are_large")

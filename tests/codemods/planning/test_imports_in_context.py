@@ -252,7 +252,7 @@ def test_a_legacy_name_that_is_read_from_a_module_of_the_project(
     small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the file with a star is asked about, or not
-    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
+    monkeypatch.setattr("codemods.sources.relevance.SMALL", small)
     results = project(
         {
             "lab/optim": """
@@ -308,7 +308,7 @@ def test_an_import_that_is_dead_here_and_taken_by_others_stays(
     kept = b"from jax.example_libraries.optimizers import clip_grads\n"
     assert kept not in project({"train": CLIPS})["train"].after
     # the other file is asked about, or not
-    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
+    monkeypatch.setattr("codemods.sources.relevance.SMALL", small)
     results = project({"train": CLIPS, "other": taking})
     assert kept in results["train"].after
     assert b"optax.clip_by_global_norm(1.0)" in results["train"].after

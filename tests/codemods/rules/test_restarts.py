@@ -75,7 +75,7 @@ def test_what_other_code_may_do_with_a_state_keeps_its_own_step(more: str) -> No
 def test_a_file_of_the_same_program_may_set_the_step(
     small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
+    monkeypatch.setattr("codemods.sources.relevance.SMALL", small)
     program = IN_STEP["as it is"]
     restart = "import train\n\ndef reset(state):\n    return state.replace(step=0)\n"
     other = "def reset(state):\n    return state.replace(step=0)\n"
