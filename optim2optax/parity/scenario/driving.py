@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import importlib
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from codemods.sources.notebook import python_of
 from optim2optax.legacy import legacy_flax, load_module, replaced
 from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.recording.patching import recording
@@ -27,10 +29,22 @@ from optim2optax.precision import (
 )
 
 
+@contextmanager
+def as_module(path: Path) -> Iterator[Path]:
+    """The module itself; a notebook is a module of the code in its cells."""
+    if path.suffix != ".ipynb":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
+        module = Path(folder, f"{path.stem}.py")
+        module.write_text(python_of(path.read_bytes()), encoding="utf-8")
+        yield module
+
+
 def drive(scenario: Path, path: Path, legacy: bool, tape: Tape) -> None:
     """Run one side, and keep what it yields and the steps that it takes on a tape."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
-    with legacy_flax() if legacy else nullcontext():
+    with legacy_flax() if legacy else nullcontext(), as_module(path) as path:
         import_packages(path)
         import_packages(scenario)
         with (

@@ -21,7 +21,7 @@ from optim2optax.parity.reports.result import Case, Report, environment, urgency
 from optim2optax.parity.scenario.baseline import as_bytes
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.parity.session.project import Project, Request
-from optim2optax.parity.session.tasks import ScenarioTask, Task, selecting, tasks
+from optim2optax.parity.session.tasks import Task, selecting, tasks
 from optim2optax.project.replacing import replacing
 from optim2optax.workers import share
 
@@ -56,8 +56,7 @@ def run(
         for task, case in zip(chosen, share(Task.run, chosen, jobs), strict=True):
             cases.append(case)
             _show(f"Comparing {len(cases)}/{len(chosen)}")
-            is_kept = "save" in files and case.comparison is not None
-            if is_kept and isinstance(task, ScenarioTask):
+            if "save" in files and case.comparison is not None and task.baseline:
                 # The comparison does not have the values.
                 baselines[case.name] = task.baseline()
         _show("")
