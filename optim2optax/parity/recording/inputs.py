@@ -11,7 +11,7 @@ import numpy as np
 from flax.traverse_util import unflatten_dict
 
 from optim2optax.parity.recording.any_optimizer import kind_from
-from optim2optax.parity.recording.stream import INPUTS, Writer, read
+from optim2optax.parity.recording.stream import INPUTS, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,34 +23,6 @@ if TYPE_CHECKING:
     from optim2optax.parity.recording.sketch import Part
 
     Parts = Mapping[Part, NDArray[Any]]
-
-
-BUDGET = 2**28
-"""The bytes of inputs in each process; if they do not suffice, the first steps are written."""
-
-
-class InputsWriter(Writer):
-    """Writes the inputs of each step once, as long as the budget lasts, and facts on all steps."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, INPUTS)
-        self._written: set[bytes] = set()
-        self._left = BUDGET
-
-    def write_step(
-        self,
-        facts: Mapping[str, Any],
-        arrays: Mapping[str, Mapping[Part, NDArray[Any]]],
-    ) -> None:
-        """Write the inputs of a step, unless another device has, or the budget is used up."""
-        digest = _digest(facts, arrays)
-        self._left -= sum(
-            values.nbytes for parts in arrays.values() for values in parts.values()
-        )
-        # Each device of a `pmap` calls back with the same averaged gradients.
-        if digest not in self._written and self._left > 0:
-            self._written.add(digest)
-            self.write(facts, arrays)
 
 
 def _digest(

@@ -55,23 +55,23 @@ class Tape(Keeper):
         self._lock = threading.Lock()
 
     def keep(
-        self, step: Any, before: Any, gradients: Any, rate: Any, after: Any
+        self, step: Any, before: Any, after: Any, gradients: Any, rate: Any
     ) -> None:
-        """Keep a step, once for all devices that take it."""
+        """Keep a step, once for all devices that take it.
+
+        Without its gradients it is counted; nothing can be replayed into it.
+        """
         trees = (before, gradients, after)
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), float(rate), before, gradients, after)
+        digest = _digest(after)
         with self._lock:
-            steps = self.steps[kind_of(named_leaves(before))]
-            steps.setdefault((found.number, _digest(after)), found)
-
-    def update(self, step: Any, before: Any, after: Any) -> None:
-        """Count an update; without its gradients, nothing can be replayed into it."""
-        del before
-        self.defined |= int(step) != UNKNOWN
-        with self._lock:
-            # Several devices make the same update, which counts once.
-            self.by_hand.add(_digest(after))
+            if gradients is None:
+                self.defined |= found.number != UNKNOWN
+                self.by_hand.add(digest)
+            else:
+                steps = self.steps[kind_of(named_leaves(before))]
+                steps.setdefault((found.number, digest), found)
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
