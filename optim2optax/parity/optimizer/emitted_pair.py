@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.judging.comparison import Comparison, Verdict, severity
-from optim2optax.parity.judging.movement import LeafTrajectories
+from optim2optax.parity.judging.movement import LeafTrajectories, largest
 from optim2optax.parity.optimizer.coverage import (
     horizon,
     probe_for,
@@ -199,9 +199,5 @@ def _agree(old: NDArray[Any], new: NDArray[Any]) -> bool:
 
 def _apart(old: NDArray[Any], new: NDArray[Any]) -> float:
     """The largest difference of two movements, in relation to the larger one."""
-    scale = max(_largest(old), _largest(new))
-    return _largest(old - new) / scale if scale else 0.0
-
-
-def _largest(values: NDArray[Any]) -> float:
-    return float(np.abs(values).max(initial=0.0))
+    scale = max(largest(old), largest(new))
+    return largest(old - new) / scale if scale else 0.0

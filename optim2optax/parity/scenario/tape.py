@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.movement import (
     gradients_of_rounding,
+    largest,
     leaves_by_path,
     named_leaves,
 )
@@ -143,20 +144,14 @@ def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
     found: dict[str, bool] = {}
     others = new.recorded()
     for kind, steps in old.recorded().items():
-        sizes = map(_sizes_of_gradients, [*steps, *others.get(kind, ())])
+        # One infinite gradient would make all others look like rounding.
+        sizes = (
+            {leaf: largest(of) for leaf, of in leaves_by_path(step.gradients).items()}
+            for step in [*steps, *others.get(kind, ())]
+        )
         for leaf, is_rounding in gradients_of_rounding(sizes).items():
             found[leaf] = found.get(leaf, True) and is_rounding
     return found
-
-
-def _sizes_of_gradients(step: Step) -> dict[str, float]:
-    """The largest finite gradient of each leaf."""
-    sizes: dict[str, float] = {}
-    for leaf, values in leaves_by_path(step.gradients).items():
-        # One infinite gradient would make all others look like rounding.
-        finite = values[np.isfinite(values)]
-        sizes[leaf] = float(np.abs(finite).astype(np.float64).max(initial=0.0))
-    return sizes
 
 
 def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:
