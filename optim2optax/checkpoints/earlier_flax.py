@@ -98,14 +98,12 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
 
 def _one_step(groups: Mapping[str, Tree]) -> Tree:
     """The step that all groups have."""
-    steps = [group["step"] for group in groups.values()]
-    # of copies, the first
-    numbers = {int(np.ravel(step)[0]) for step in steps}
-    if len(numbers) > 1:
+    first, *others = [group["step"] for group in groups.values()]
+    if not all(np.array_equal(first, step) for step in others):
         raise CheckpointError(
             "`state` has groups with different steps, and the new state counts them as one."
         )
-    return steps[0]
+    return first
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import importlib
 import sys
 import tempfile
@@ -120,9 +119,12 @@ def module_of(scenario: Path) -> str | None:
     return None
 
 
+REGISTER = jax.tree_util.register_dataclass
+
+
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """Let new dataclasses of JAX or Flax be pytrees that equal no others, within the context.
+    """Let new dataclasses of Flax be pytrees that equal no others, within the context.
 
     To JAX (seen in 0.10) two pytrees of dataclasses are equal if they have as many fields, whatever
     their classes. Where one process loads a file often, or the old and the new file of one class, a
@@ -139,17 +141,9 @@ def _register(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> type:
-    """Do as `jax.tree_util.register_dataclass`, by functions that flatten and unflatten."""
+    """Do as JAX does, by functions that flatten and unflatten if Flax has given fields."""
     if data_fields is None or meta_fields is None:
-        fields = [
-            field
-            for field in dataclasses.fields(nodetype)
-            if field.init and field.name not in drop_fields
-        ]
-        # apply_fn: Callable = field(metadata={"static": True})
-        static = {field.name for field in fields if field.metadata.get("static", False)}
-        data_fields = [field.name for field in fields if field.name not in static]
-        meta_fields = [field.name for field in fields if field.name in static]
+        return REGISTER(nodetype, data_fields, meta_fields, drop_fields)
     data, meta = tuple(data_fields), tuple(meta_fields)
 
     def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
