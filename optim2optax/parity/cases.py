@@ -13,7 +13,7 @@ from optim2optax.parity.command.runs import USUAL, CommandError, RunOptions
 from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison, with_open_loop
 from optim2optax.parity.optimizer.coverage import legacy_within
-from optim2optax.parity.optimizer.emitted_pair import compare_variants, with_link
+from optim2optax.parity.optimizer.emitted_pair import compare_variants
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
 from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.trees import TreeError
@@ -62,9 +62,8 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
     """Compare an optimizer that is emitted with the one that it replaces."""
 
     def compare() -> tuple[Comparison, str]:
-        comparison, chosen = compare_variants(emitted, steps, seed)
-        fault = _known_fault(emitted, comparison)
-        return with_link(comparison, chosen, seed), fault
+        comparison = compare_variants(emitted, steps, seed)
+        return comparison, _known_fault(emitted, comparison)
 
     case = Case(name, "optimizer", None, emitted.before, emitted.after)
     return _tried(case, compare)

@@ -103,15 +103,17 @@ class ParitySession:
     ) -> None:
         """Print the report as text."""
         if self.cases:
-            from optim2optax.parity.reports.rendering import render_text
+            import click
+
+            from optim2optax.parity.reports.rendering import render
             from optim2optax.parity.reports.result import Report, environment, urgency
 
             cases = tuple(sorted(self.cases, key=urgency))
             report = Report(cases, environment(seed=0))
             terminalreporter.ensure_newline()
-            terminalreporter.write(
-                render_text(report, color=terminalreporter.hasmarkup)
-            )
+            text = render(report, "text")
+            is_colored = terminalreporter.hasmarkup
+            terminalreporter.write(text if is_colored else click.unstyle(text))
 
 
 class ParityError(Exception):
