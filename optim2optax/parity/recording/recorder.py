@@ -13,6 +13,7 @@ from flax import serialization
 
 from optim2optax.parity.recording.any_optimizer import (
     averaged,
+    has_params,
     is_legacy,
     is_small,
     kind_of,
@@ -132,8 +133,7 @@ class Recorder(Keeper):
         if legacy and not self._has_met_legacy:
             self._has_met_legacy = True
             self.writer.write({"legacy": True})
-        # A definition alone has no parameters.
-        if not hasattr(state, "target") and not hasattr(state, "tx"):
+        if not has_params(state):
             return
         # The state is traced once for each compiled function, so it may come again.
         kind = kind_of(self.leaves(params(state)))

@@ -19,6 +19,7 @@ from optim2optax.legacy import legacy_flax, load_module, replaced
 from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.recording.patching import recording
 from optim2optax.parity.recording.process import import_packages
+from optim2optax.parity.running.worker import root_of
 from optim2optax.parity.scenario.states import parameters
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.precision import (
@@ -78,9 +79,7 @@ def modules_around(path: Path) -> Iterator[str]:
     Yields:
         The full name of the file's own module if it is part of a package, else an empty text.
     """
-    root = path.resolve().parent
-    while (root / "__init__.py").exists():
-        root = root.parent
+    root = root_of(str(path))
     before = list(sys.path)
     known = set(sys.modules)
     sys.path[:0] = [str(root)]
