@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from codemods.cst.spacing import source
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import converted
@@ -109,7 +110,7 @@ def _right(node: ast.expr, injected: bool) -> tuple[str, tuple[str, ...]] | None
     new = converted(legacy, call, "chain", injected)
     supports = tuple(support.source for support in new.supports)
     if legacy.name != MULTI_OPTIMIZER:
-        text = cst.Module([]).code_for_node(new.expression)
+        text = source(new.expression)
         is_chain = text.startswith("optax.chain(")
         return text if is_chain else f"optax.chain({text})", supports
     groups: list[str] = []
@@ -124,7 +125,7 @@ def _right(node: ast.expr, injected: bool) -> tuple[str, tuple[str, ...]] | None
             return None
         groups.append(f"({ast.unparse(selects)}, {inner[0]})")
         supports += tuple(one for one in inner[1] if one not in supports)
-    function = cst.Module([]).code_for_node(new.expression.func)
+    function = source(new.expression.func)
     return f"{function}({', '.join(groups)})", supports
 
 

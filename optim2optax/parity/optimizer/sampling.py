@@ -10,6 +10,7 @@ from typing import Any
 
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
+from codemods.sources.bindings import bound_by
 from codemods.vocabulary import words
 
 KNOWN_MODULES = words(
@@ -47,20 +48,15 @@ def starts_outside(node: ast.AST, known: Container[str]) -> bool:
     return not hasattr(builtins, root.id)
 
 
-def bound_in(tree: ast.AST) -> Iterator[str]:
+def bound_in(tree: ast.AST) -> set[str]:
     """The names that an expression, or a function, binds itself."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
+    bound = chain.from_iterable(map(bound_by, ast.walk(tree)))
+    return {name for name, _, _ in bound}
 
 
 def first_outside(tree: ast.AST, known: Iterable[str]) -> str | None:
     """The first name, attribute or item in an expression that starts at a name of the program."""
-    inside = {*known, *bound_in(tree)}
+    inside = bound_in(tree).union(known)
     for node in ast.walk(tree):
         is_chain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
         if is_chain and starts_outside(node, inside):
