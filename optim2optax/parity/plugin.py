@@ -116,10 +116,6 @@ class ParitySession:
             terminalreporter.write(text if is_colored else click.unstyle(text))
 
 
-class ParityError(Exception):
-    """A case that does not pass; its text is the whole failure."""
-
-
 class ParityItem(pytest.Item):
     """A case to run."""
 
@@ -133,15 +129,8 @@ class ParityItem(pytest.Item):
         """Run the case; only identical and equivalent ones pass."""
         self.case = self.task.run()
         if not self.case.passes:
-            raise ParityError(str(self.case.comparison or self.case.reason))
-
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:
-        """A difference needs no traceback."""
-        if isinstance(excinfo.value, ParityError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
+            # A difference needs no traceback.
+            pytest.fail(str(self.case.comparison or self.case.reason), pytrace=False)
 
 
 class NoTests(pytest.File):

@@ -65,8 +65,8 @@ def compare_trajectories(
         )
     first = before[0] if before and start is None else start
     return judge(
-        stacked(before),
-        stacked(after),
+        stacked([*map(leaves_by_path, before)]),
+        stacked([*map(leaves_by_path, after)]),
         leaves_by_path(first),
         closed_loop,
         evidence,

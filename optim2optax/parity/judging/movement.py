@@ -9,7 +9,7 @@ that such a leaf is judged by the movement of the leaves beside it, and the repo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from optim2optax.checkpoints.state_dict_places import key_of
 
+Name = TypeVar("Name")
 PyTree: TypeAlias = Any
 
 LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
@@ -43,19 +44,15 @@ def name_of(path: Sequence[Any]) -> str:
     return "/".join(map(key_of, path))
 
 
-def stacked(trees: Sequence[PyTree]) -> LeafTrajectories:
-    """The leaves of the trees of all steps, each stacked along a leading axis."""
-    steps = [leaves_by_path(tree) for tree in trees]
+def stacked(steps: Sequence[Mapping[Name, NDArray[Any]]]) -> dict[Name, NDArray[Any]]:
+    """The leaves of all steps, each stacked along a leading axis."""
     if not steps:
         return {}
     first = steps[0]
     # A scenario may yield other things from step to step.
     if any(leaves.keys() != first.keys() for leaves in steps):
         raise ValueError("the steps of one side do not all have the same leaves")
-    found: dict[str, NDArray[Any]] = {}
-    for leaf in first:
-        found[leaf] = np.stack([leaves[leaf] for leaves in steps])
-    return found
+    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in first}
 
 
 def largest_per_step(values: NDArray[Any]) -> list[float]:
