@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import threading
@@ -23,7 +22,7 @@ from optim2optax.parity.judging.movement import (
     named_leaves,
 )
 from optim2optax.parity.recording.any_optimizer import kind_of, params
-from optim2optax.parity.recording.inputs import Step
+from optim2optax.parity.recording.inputs import Step, digest_of
 from optim2optax.parity.recording.methods import UNKNOWN, Keeper
 from optim2optax.parity.scenario.states import States
 
@@ -65,7 +64,7 @@ class Tape(Keeper):
         trees = (before, gradients, after)
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), float(rate), before, gradients, after)
-        digest = _digest(after)
+        digest = digest_of(jax.tree_util.tree_leaves(after))
         with self._lock:
             if gradients is None:
                 self.defined |= found.number != UNKNOWN
@@ -94,14 +93,6 @@ class Tape(Keeper):
     def lose(self) -> None:
         """Note that states or hyperparameters do not follow from the steps."""
         self.complete = False
-
-
-def _digest(tree: Any) -> bytes:
-    """What tells a tree of arrays from others of its structure."""
-    content = hashlib.blake2b()
-    for leaf in jax.tree_util.tree_leaves(tree):
-        content.update(np.asarray(leaf).tobytes())
-    return content.digest()
 
 
 def evidence_of(old: Tape, new: Tape) -> Evidence:
