@@ -96,6 +96,12 @@ def has_groups(state: Tree) -> bool:
     )
 
 
+def step_of(optimizer: Mapping[str, Tree]) -> Tree:
+    """The step of a legacy optimizer; that of its first group stands for all."""
+    state = optimizer["state"]
+    return (state["0"] if has_groups(state) else state)["step"]
+
+
 def _is_list(tree: Tree) -> bool:
     """Whether this is the state dict of a list or tuple, with the keys 0, 1, …."""
     if not isinstance(tree, dict):
@@ -112,22 +118,17 @@ def _found(place: Path, node: Mapping[str, Tree]) -> FoundState | None:
     kind: Kind
     if is_legacy(node):
         # {"target": …, "state": {"step": …, "param_states": …}}
-        kind, params, state = "legacy optimizer", node["target"], node["state"]
-        if has_groups(state):
-            names = {COMPOSITE}
-            # the step of the first group stands for all
-            state = state["0"]
-        else:
-            names = _names(state["param_states"], params)
+        kind, params, step = "legacy optimizer", node["target"], step_of(node)
+        names = _names(node["state"], params)
     elif {*node} >= TRAIN_STATE:
         # {"step": …, "params": …, "opt_state": …}
-        kind, params, state = "train state", node["params"], node
+        kind, params, step = "train state", node["params"], node["step"]
     else:
         return None
-    step, copies = _steps(state["step"])
+    number, copies = _steps(step)
     parameters = tuple(_leaf(path, leaf) for path, leaf in leaves(params))
     return FoundState(
-        "/".join(place), kind, tuple(sorted(names)), step, copies, parameters
+        "/".join(place), kind, tuple(sorted(names)), number, copies, parameters
     )
 
 
@@ -142,9 +143,12 @@ def _steps(step: Tree) -> tuple[int | None, int | None]:
     return int(step.flat[0]), copies
 
 
-def _names(states: Tree, params: Tree) -> set[str]:
-    """The optimizers that keep the same fields for a parameter as these states."""
-    kept = {frozenset(state) for state in _of_parameters(states, params)}
+def _names(state: Tree, params: Tree) -> set[str]:
+    """The optimizers that keep the same fields for a parameter as this state."""
+    if has_groups(state):
+        return {COMPOSITE}
+    states = _of_parameters(state["param_states"], params)
+    kept = {frozenset(fields) for fields in states}
     if len(kept) > 1:  # parameters with other optimizers than the rest
         return {COMPOSITE}
     return {name for fields in kept for name in by_fields().get(fields, ())}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from flax import serialization
+from flax.traverse_util import unflatten_dict
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import has_groups
@@ -77,7 +78,7 @@ def _kept_shapes(places: Sequence[StatePlace], params: Collection[Path]) -> list
 
 def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tree]:
     """One state for the parameters of all groups."""
-    states: dict[str, Any] = {}
+    states: dict[Path, Any] = {}
     for name, group in groups.items():
         numbered = group["param_states"]
         old = [numbered[str(number)] for number in range(len(numbered))]
@@ -91,21 +92,19 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
                 f"{len(fitting) or 'none'} of the new state's groups may be it."
             )
         # the first state is that of the first path, and so on
-        for path, state in zip(sorted(fitting[0]), old, strict=True):
-            _set(states, path, state)
-    return {"step": _one_step(groups), "param_states": states}
+        states |= zip(sorted(fitting[0]), old, strict=True)
+    nested = unflatten_dict(states)  # type: ignore[no-untyped-call]
+    return {"step": _one_step(groups), "param_states": nested}
 
 
 def _one_step(groups: Mapping[str, Tree]) -> Tree:
     """The step that all groups have."""
-    steps = [group["step"] for group in groups.values()]
-    # of copies, the first
-    numbers = {int(np.ravel(step)[0]) for step in steps}
-    if len(numbers) > 1:
+    first, *others = [group["step"] for group in groups.values()]
+    if not all(np.array_equal(first, step) for step in others):
         raise CheckpointError(
             "`state` has groups with different steps, and the new state counts them as one."
         )
-    return steps[0]
+    return first
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
@@ -133,10 +132,3 @@ def _has_shapes(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
 
 def _shape(value: Tree) -> Shape | None:
     return value.shape if isinstance(value, np.ndarray) else None
-
-
-def _set(tree: dict[str, Any], path: Path, value: Tree) -> None:
-    *above, last = path
-    for key in above:
-        tree = tree.setdefault(key, {})
-    tree[last] = value

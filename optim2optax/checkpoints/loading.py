@@ -19,7 +19,7 @@ from optim2optax.checkpoints.carrying import (
     fitted,
     parts_of,
 )
-from optim2optax.checkpoints.contents import has_groups, is_legacy
+from optim2optax.checkpoints.contents import is_legacy, step_of
 from optim2optax.checkpoints.correspondence import STEP, nodes_of
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
@@ -116,13 +116,15 @@ class _Loading:
         self.others: dict[Path, Tree] = {}
         for place, part in _parts(old):
             (self.optimizers if is_legacy(part) else self.others)[place] = part
-        self.copies = _copies(self.optimizers)
+        copies = (copies_of(step_of(one)) for one in self.optimizers.values())
+        # there are as many of all
+        self.copies = next(filter(None, copies), None)
         self.values: dict[Path, Any] = {}
         self.taken: set[Path] = set()
 
     def loaded(self) -> Any:
         for place, optimizer in self.optimizers.items():
-            _refuse_other_steps(place, optimizer)
+            _refuse_other_steps(place, step_of(optimizer))
         fresh = serialization.to_state_dict(self.state)
         for one in successors(self.state, self.transformations, [*self.optimizers]):
             source = self._source(one.place)
@@ -178,7 +180,7 @@ class _Loading:
             return
         self.taken.add(place)
         step = self.others[place]
-        steps = _steps(optimizer)[0]
+        steps = step_of(optimizer)
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
                 f"{quoted(place)} of the checkpoint is {step}, and its optimizer's step {steps}: "
@@ -213,41 +215,22 @@ def _do_params_fit(old: Mapping[str, Tree], like: Mapping[str, Any]) -> bool:
     return True
 
 
-def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
+def _refuse_other_steps(place: Path, value: Tree) -> None:
     """Steps are counted: by one number, or by one for each copy."""
-    for value in _steps(optimizer):
-        if isinstance(value, np.ndarray):
-            shown = f"{value.dtype} of shape {value.shape}"
-            is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0
-        else:
-            shown = type(value).__name__
-            # True is an int, too
-            is_count = isinstance(value, int) and not isinstance(value, bool)
-        if is_count and np.any(np.asarray(value) < 0):
-            is_count = False
-            shown = "negative"
-        if not is_count:
-            raise CheckpointError(
-                f"{quoted((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
-            )
-
-
-def _steps(optimizer: Mapping[str, Tree]) -> list[Tree]:
-    """The number of steps of an optimizer, which once had one for each of its groups."""
-    state = optimizer["state"]
-    if has_groups(state):
-        return [group["step"] for group in state.values()]
-    return [state["step"]]
-
-
-def _copies(optimizers: Mapping[Path, Mapping[str, Tree]]) -> int | None:
-    """How many copies there are of all, told by the first optimizer of which there are several."""
-    for optimizer in optimizers.values():
-        for step in _steps(optimizer):
-            copies = copies_of(step)
-            if copies is not None:
-                return copies
-    return None
+    if isinstance(value, np.ndarray):
+        shown = f"{value.dtype} of shape {value.shape}"
+        is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0
+    else:
+        shown = type(value).__name__
+        # True is an int, too
+        is_count = isinstance(value, int) and not isinstance(value, bool)
+    if is_count and np.any(np.asarray(value) < 0):
+        is_count = False
+        shown = "negative"
+    if not is_count:
+        raise CheckpointError(
+            f"{quoted((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
+        )
 
 
 def _parts(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:

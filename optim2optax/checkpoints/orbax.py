@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 import warnings
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,13 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
     new, old = beside / "new", beside / "old"
     try:
         _save(new, state)
-        _exchange(new, path, old)
+        if path.exists():
+            path.rename(old)
+        new.rename(path)
     except (OSError, ValueError, TypeError) as error:
+        if old.exists():
+            with suppress(OSError):
+                old.rename(path)
         kept = f" What was there is {old} now." if old.exists() else ""
         raise UnwritablePathError(f"{path} cannot be written: {error}.{kept}") from None
     finally:
@@ -156,16 +162,3 @@ def _remove(folder: Path) -> None:
         if not folder.exists():
             break
         time.sleep(0.1)
-
-
-def _exchange(new: Path, path: Path, old: Path) -> None:
-    """Put a folder at a path, and what was there at another; if that fails, all is as before."""
-    existed = path.exists()
-    if existed:
-        path.rename(old)
-    try:
-        new.rename(path)
-    except OSError:
-        if existed:
-            old.rename(path)
-        raise

@@ -55,6 +55,7 @@ class DeclaredRequirement:
         demand that for the Python of a project.
       bare: whether it has no quotes where `>` has another meaning, and gets them with a version.
       is_hashed: whether it has hashes, which are those of one version.
+      behind: adds one of a name and a version, which may be empty, behind it; None if it cannot.
     """
 
     name: str
@@ -67,10 +68,7 @@ class DeclaredRequirement:
     whole_range: bool = False
     bare: bool = False
     is_hashed: bool = False
-
-
-Insert = Callable[[DeclaredRequirement, str, str], TextEdit | None]
-"""Adds a requirement of a name, and of a version if any, behind another one; None if it cannot."""
+    behind: Callable[[str, str], TextEdit] | None = None
 
 
 Read = DeclaredRequirement | Finding
@@ -81,12 +79,13 @@ Read = DeclaredRequirement | Finding
 class Section:
     """Requirements that are installed together.
 
-    Other sections of a file need not repeat the requirements of its `base`.
+    Other sections of a file need not repeat the requirements of its `base`. Nothing is added to
+    constraints.
     """
 
     read: tuple[Read, ...]
-    insert: Insert | None = None
     base: bool = False
+    are_constraints: bool = False
 
     @property
     def declared(self) -> list[DeclaredRequirement]:

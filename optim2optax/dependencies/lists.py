@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from codemods.sources.text import LINE_END
-from optim2optax.dependencies.declared import (
-    DeclaredRequirement,
-    Insert,
-    Span,
-    TextEdit,
-)
+from optim2optax.dependencies.declared import Span, TextEdit
 
+INDENT = "    "
 REST = re.compile(r"(?P<comma>[ \t]*,)?[ \t]*(?:#[^\r\n]*)?(?P<end>\r\n|\n|\r)")
 
 
@@ -21,9 +16,13 @@ def start_of_line(text: str, index: int) -> int:
     return max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
 
 
-def line_behind(text: str, index: int, line: str) -> TextEdit:
-    """One more line, behind the line of an index."""
-    found = LINE_END.search(text, index)
+def line_behind(text: str, start: int, end: int, name: str, version: str) -> TextEdit:
+    """One more line behind that of `end`, with the indent of what begins at `start`."""
+    before = text[start_of_line(text, start) : start]
+    # install_requires = flax, on the line of its key
+    indent = INDENT if before.strip() else before
+    line = f"{indent}{name}{version}"
+    found = LINE_END.search(text, end)
     if found is not None:
         return TextEdit(found.end(), found.end(), f"{line}{found[0]}")
     # the last line of the file has no line ending
@@ -31,33 +30,26 @@ def line_behind(text: str, index: int, line: str) -> TextEdit:
     return TextEdit(len(text), len(text), f"{first[0] if first else chr(10)}{line}")
 
 
-def quoted_like(text: str, span: Span, requirement: str) -> str:
-    """A requirement in the quotes of another one."""
-    return f"{text[span[0]]}{requirement}{text[span[0]]}"
+def element_behind(
+    text: str, span: Span, is_last: bool, name: str, version: str
+) -> TextEdit:
+    """One more element of a list in brackets, in the quotes of the one before it.
 
-
-def into_list(text: str, elements: Sequence[Span]) -> Insert:
-    """A function that adds a requirement to a list in brackets with these elements.
-
-    It has a line of its own if the one before it has.
+    It has a line of its own if that one has.
     """
-
-    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
-        start, end = anchor.span
-        element = quoted_like(text, anchor.span, f"{name}{version}")
-        indent = text[start_of_line(text, start) : start]
-        rest = REST.match(text, end)
-        if rest is not None and not indent.strip():
-            if rest["comma"] is not None:
-                # "flax",  # the models
-                line = f"{indent}{element},{rest['end']}"
-                return TextEdit(rest.end(), rest.end(), line)
-            if anchor.span == elements[-1]:
-                # it has no comma yet, and perhaps a comment
-                behind = rest.start("end")
-                line = f",{text[end:behind]}{rest['end']}{indent}{element}"
-                return TextEdit(end, behind, line)
-        # ["flax", "jax"], or a comma that stands at the beginning of the next line
-        return TextEdit(end, end, f", {element}")
-
-    return insert
+    start, end = span
+    element = f"{text[start]}{name}{version}{text[start]}"
+    indent = text[start_of_line(text, start) : start]
+    rest = REST.match(text, end)
+    if rest is not None and not indent.strip():
+        if rest["comma"] is not None:
+            # "flax",  # the models
+            line = f"{indent}{element},{rest['end']}"
+            return TextEdit(rest.end(), rest.end(), line)
+        if is_last:
+            # it has no comma yet, and perhaps a comment
+            behind = rest.start("end")
+            line = f",{text[end:behind]}{rest['end']}{indent}{element}"
+            return TextEdit(end, behind, line)
+    # ["flax", "jax"], or a comma that stands at the beginning of the next line
+    return TextEdit(end, end, f", {element}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import tomlkit
@@ -24,9 +26,8 @@ from optim2optax.dependencies.declared import (
     direct,
 )
 from optim2optax.dependencies.lists import (
-    into_list,
+    element_behind,
     line_behind,
-    quoted_like,
     start_of_line,
 )
 from optim2optax.dependencies.requirement import ABOUT, read_requirement
@@ -78,10 +79,8 @@ def read(text: str, path: str) -> Declarations:
             others += [direct(places[name], name) for name in known]
         else:
             is_table = name[0] == "tool"
-            found = _of_table(name, values) if is_table else _of_list(text, values)
-            spans = [value.span for value in values]
-            insert = _into_table(text) if is_table else into_list(text, spans)
-            sections.append(Section(tuple(found), insert, base=name in BASES))
+            read = partial(_of_table, name) if is_table else _of_list
+            sections.append(Section(tuple(read(text, values)), base=name in BASES))
     return Declarations(tuple(sections), tuple(others))
 
 
@@ -115,11 +114,15 @@ def _section(keys: Path) -> Path:
 def _of_list(text: str, values: Sequence[TomlString]) -> Iterator[Read]:
     for value in values:
         found = read_requirement(text[slice(*value.inner)], value.inner[0], quotes=1)
+        if isinstance(found, DeclaredRequirement):
+            is_last = value is values[-1]
+            behind = partial(element_behind, text, value.span, is_last)
+            found = replace(found, behind=behind)
         if found is not None:
             yield found
 
 
-def _of_table(table: Path, values: Sequence[TomlString]) -> Iterator[Read]:
+def _of_table(table: Path, text: str, values: Sequence[TomlString]) -> Iterator[Read]:
     for value in values:
         name = canonicalize_name(str(value.path[len(table)]))
         keys = value.path[len(table) + 1 :]
@@ -128,6 +131,10 @@ def _of_table(table: Path, values: Sequence[TomlString]) -> Iterator[Read]:
             yield direct(value.span, name)
         elif not keys or keys[-1] == "version":
             # flax = "^0.3.4", flax = { version = "^0.3.4" }
+            behind = None
+            line = LINE.match(text, start_of_line(text, value.span[0]))
+            if line and canonicalize_name(line["key"].strip("\"'")) == name:
+                behind = partial(_key_behind, text, line, value.span)
             yield DeclaredRequirement(
                 name,
                 value.span,
@@ -135,24 +142,21 @@ def _of_table(table: Path, values: Sequence[TomlString]) -> Iterator[Read]:
                 value.text,
                 syntax="poetry",
                 whole_range=name == "python",
+                behind=behind,
             )
 
 
-def _into_table(text: str) -> Any:
-    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
-        """A line behind that of another requirement, its equals sign below if there is room."""
-        found = LINE.match(text, start_of_line(text, anchor.span[0]))
-        if found is None or canonicalize_name(found["key"].strip("\"'")) != anchor.name:
-            return None
-        padding = len(found["padding"])
-        # equals signs are aligned if there is more than a space before them
-        column = len(found["key"]) + padding if padding > 1 else 0
-        width = max(column, len(name) + min(padding, 1))
-        value = quoted_like(text, anchor.span, version or "*")
-        line = f"{found['indent']}{name:{width}}={found['space']}{value}"
-        return line_behind(text, anchor.span[1], line)
-
-    return insert
+def _key_behind(
+    text: str, line: re.Match[str], span: Span, name: str, version: str
+) -> TextEdit:
+    """A line behind that of another requirement, its equals sign below if there is room."""
+    padding = len(line["padding"])
+    # equals signs are aligned if there is more than a space before them
+    column = len(line["key"]) + padding if padding > 1 else 0
+    width = max(column, len(name) + min(padding, 1))
+    quote = text[span[0]]
+    value = f"={line['space']}{quote}{version or '*'}{quote}"
+    return line_behind(text, line.end("indent"), span[1], f"{name:{width}}", value)
 
 
 def _strings(text: str) -> list[TomlString]:

@@ -21,7 +21,6 @@ from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
     Finding,
-    Insert,
     Section,
     Span,
     TextEdit,
@@ -155,20 +154,16 @@ def additions(
     for section in sorted(sections, key=lambda section: not section.base):
         named = [one for one in section.declared if one.name == "flax"]
         # nothing is added beside a requirement with hashes, or to constraints
-        if not named or named[-1].is_hashed or section.insert is None:
+        if not named or named[-1].is_hashed or section.are_constraints:
             continue
         if is_in_base or section.has(name):
             continue
         is_in_base = section.base
-        yield _addition(section, named[-1], name, lowest, section.insert)
+        yield _addition(section, named[-1], name, lowest)
 
 
 def _addition(
-    section: Section,
-    flax: DeclaredRequirement,
-    name: str,
-    lowest: str,
-    insert: Insert,
+    section: Section, flax: DeclaredRequirement, name: str, lowest: str
 ) -> Finding:
     """The finding that adds a package behind the first requirement where that is possible."""
     version = ""
@@ -176,8 +171,8 @@ def _addition(
     if flax.spec.strip(" *"):
         version = f"{flax.gap}{at_least(lowest, flax.spec, 'pep440')}"
     for anchor in _anchors(section, flax, name):
-        edit = insert(anchor, name, version)
-        if edit:
+        if anchor.behind is not None:
+            edit = anchor.behind(name, version)
             message = f"The new code needs {name}, which is not declared."
             return Finding(ADDED, flax.span, message, (edit,), f"{name}{version}")
     why = f"{name} is missing here, and there is no simple way to add it."

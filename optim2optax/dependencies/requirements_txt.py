@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from optim2optax.dependencies.declared import (
     Declarations,
@@ -13,11 +14,10 @@ from optim2optax.dependencies.declared import (
     Finding,
     Read,
     Section,
-    TextEdit,
     direct,
     not_read,
 )
-from optim2optax.dependencies.lists import line_behind, start_of_line
+from optim2optax.dependencies.lists import line_behind
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 LOGICAL = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|[\s\S])?)*(?:\r\n|\n|\r|$)")
@@ -30,7 +30,7 @@ CONSTRAINTS = re.compile(r"(?:^|[_.-])constraints?(?=[_.-])")
 def read(text: str, path: str) -> Declarations:
     """What a file of requirements declares. Nothing can be added to constraints."""
     includes: list[str] = []
-    ends: dict[Read, int] = {}
+    read: list[Read] = []
     for start, line in _lines(text):
         included = INCLUDED.match(line.strip())
         if included:  # -r base.txt
@@ -38,15 +38,13 @@ def read(text: str, path: str) -> Declarations:
             includes.append(posixpath.normpath(beside))
             continue
         found = _requirement(line, start)
+        if isinstance(found, DeclaredRequirement):
+            behind = partial(line_behind, text, found.span[0], start + len(line))
+            found = replace(found, behind=behind)
         if found is not None:
-            ends[found] = start + len(line)
-
-    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
-        indent = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
-        return line_behind(text, ends[anchor], f"{indent}{name}{version}")
-
+            read.append(found)
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
-    section = Section(tuple(ends), None if are_constraints else insert)
+    section = Section(tuple(read), are_constraints=are_constraints)
     return Declarations((section,), includes=tuple(includes))
 
 

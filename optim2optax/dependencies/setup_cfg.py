@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
     Read,
     Section,
-    TextEdit,
     not_read,
 )
-from optim2optax.dependencies.lists import line_behind, start_of_line
+from optim2optax.dependencies.lists import line_behind
 from optim2optax.dependencies.requirement import ABOUT, LONGEST, read_requirement
 
 LINE = re.compile(r"[^\r\n]+")
@@ -23,7 +24,6 @@ COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
 LISTS = ("install_requires", "tests_require", "setup_requires")
 # flax; jax, but not flax; python_version < "3.9"
 SEVERAL = re.compile(r";(?!\s*\(*\s*(?:python|sys_|os_|platform|implementation|extra))")
-INDENT = "    "
 
 
 def read(text: str, path: str) -> Declarations:
@@ -42,18 +42,12 @@ def read(text: str, path: str) -> Declarations:
             # install_requires = flax; jax
             if SEVERAL.search(value) and ABOUT.search(value):
                 one = not_read(span, "Several stand in one line.")
+        if isinstance(one, DeclaredRequirement):
+            one = replace(one, behind=partial(line_behind, text, *one.span))
         if one is not None:
             read.setdefault((section, key), []).append(one)
-
-    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
-        before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
-        # install_requires = flax, on the line of its key
-        indent = INDENT if before.strip() else before
-        return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
-
     sections = [
-        Section(tuple(found), insert, base=key == LISTS[0])
-        for (_, key), found in read.items()
+        Section(tuple(found), base=key == LISTS[0]) for (_, key), found in read.items()
     ]
     return Declarations(tuple(sections))
 

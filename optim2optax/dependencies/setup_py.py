@@ -6,6 +6,8 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 
 from codemods.sources.text import Columns
 from optim2optax.dependencies.declared import (
@@ -18,7 +20,7 @@ from optim2optax.dependencies.declared import (
     Span,
     not_read,
 )
-from optim2optax.dependencies.lists import into_list
+from optim2optax.dependencies.lists import element_behind
 from optim2optax.dependencies.requirement import read_requirement
 
 LISTS = ("install_requires", "tests_require", "setup_requires")
@@ -165,7 +167,9 @@ def _section(text: str, node: List, columns: Columns, base: bool) -> Section:
             continue
         start, end = span
         found = read_requirement(text[start + 1 : end - 1], start + 1, quotes=1)
+        if isinstance(found, DeclaredRequirement):
+            is_last = element is node.elts[-1]
+            found = replace(found, behind=partial(element_behind, text, span, is_last))
         if found is not None:
             read.append(found)
-    insert = into_list(text, [_span(element, columns) for element in node.elts])
-    return Section(tuple(read), insert, base)
+    return Section(tuple(read), base)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
-    Insert,
     Read,
     Section,
     Span,
@@ -64,7 +64,7 @@ def installs(text: str, start: int, end: int) -> Iterator[Section]:
         if "#" in text[line_start : found.start()]:  # a comment
             continue
         words = [*_words(text, found.end(), end)]
-        read: dict[Read, ShellWord] = {}
+        read: list[Read] = []
         previous = ""
         for word in words:
             option, previous = previous, word.text
@@ -73,8 +73,8 @@ def installs(text: str, start: int, end: int) -> Iterator[Section]:
                 continue
             requirement = _requirement(word)
             if requirement is not None:
-                read[requirement] = word
-        yield Section(tuple(read), _insert(read), base=True)
+                read.append(requirement)
+        yield Section(tuple(read), base=True)
 
 
 def _words(text: str, index: int, end: int) -> Iterator[ShellWord]:
@@ -107,19 +107,16 @@ def _requirement(word: ShellWord) -> Read | None:
     found = read_requirement(inner, start + quotes, quotes)
     if not isinstance(found, DeclaredRequirement):
         return found
-    return replace(found, span=(start, end), bare=not quotes)
+    behind = partial(_word_behind, word)
+    return replace(found, span=(start, end), bare=not quotes, behind=behind)
 
 
-def _insert(words: Mapping[Read, ShellWord]) -> Insert:
-    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
-        """One more word, with the whitespace that is before the other one."""
-        word = words[anchor]
-        _, end = word.span
-        quote = word.text[0]
-        if quote not in "\"'":
-            # a shell takes `>` without quotes for a redirection
-            quote = '"' if version else ""
-        gap = word.gap if "#" not in word.gap else " "
-        return TextEdit(end, end, f"{gap}{quote}{name}{version}{quote}")
-
-    return insert
+def _word_behind(word: ShellWord, name: str, version: str) -> TextEdit:
+    """One more word, with the whitespace that is before the other one."""
+    _, end = word.span
+    quote = word.text[0]
+    if quote not in "\"'":
+        # a shell takes `>` without quotes for a redirection
+        quote = '"' if version else ""
+    gap = word.gap if "#" not in word.gap else " "
+    return TextEdit(end, end, f"{gap}{quote}{name}{version}{quote}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from optim2optax.parity.command.runs import USUAL, CommandError, RunOptions
 from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison, with_open_loop
 from optim2optax.parity.optimizer.coverage import legacy_within
-from optim2optax.parity.optimizer.emitted_pair import compare_variants, with_link
+from optim2optax.parity.optimizer.emitted_pair import compare_variants
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
 from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.trees import TreeError
@@ -64,9 +62,8 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
     """Compare an optimizer that is emitted with the one that it replaces."""
 
     def compare() -> tuple[Comparison, str]:
-        comparison, chosen = compare_variants(emitted, steps, seed)
-        fault = _known_fault(emitted, comparison)
-        return with_link(comparison, chosen, seed), fault
+        comparison = compare_variants(emitted, steps, seed)
+        return comparison, _known_fault(emitted, comparison)
 
     case = Case(name, "optimizer", None, emitted.before, emitted.after)
     return _tried(case, compare)
@@ -100,20 +97,6 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-@contextmanager
-def as_module(path: Path) -> Iterator[Path]:
-    """The module itself; a notebook is a module of the code in its cells."""
-    if path.suffix != ".ipynb":
-        yield path
-        return
-    from codemods.sources.notebook import python_of
-
-    with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
-        module = Path(folder, f"{path.stem}.py")
-        module.write_text(python_of(path.read_bytes()), encoding="utf-8")
-        yield module
-
-
 def scenario_case(
     name: str,
     scenario: Path,
@@ -129,15 +112,14 @@ def scenario_case(
     """
 
     def compare() -> tuple[Comparison, str]:
-        with as_module(before) as old, as_module(after) as new:
-            if against is not None:
-                baseline = load_baseline(against, name)
-                found = compare_with_baseline(baseline, scenario, new)
-                return found, f"The old side is that of {against}."
-            if legacy_python is not None:
-                baseline = drive_elsewhere(legacy_python, scenario, old)
-                return compare_with_baseline(baseline, scenario, new), ""
-            return with_open_loop(*run_both_loops(scenario, old, new)), ""
+        if against is not None:
+            baseline = load_baseline(against, name)
+            found = compare_with_baseline(baseline, scenario, after)
+            return found, f"The old side is that of {against}."
+        if legacy_python is not None:
+            baseline = drive_elsewhere(legacy_python, scenario, before)
+            return compare_with_baseline(baseline, scenario, after), ""
+        return with_open_loop(*run_both_loops(scenario, before, after)), ""
 
     text = "" if against else _text(before)
     return _tried(Case(name, "scenario", None, text, _text(after)), compare)

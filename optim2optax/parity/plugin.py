@@ -103,19 +103,17 @@ class ParitySession:
     ) -> None:
         """Print the report as text."""
         if self.cases:
-            from optim2optax.parity.reports.rendering import render_text
+            import click
+
+            from optim2optax.parity.reports.rendering import render
             from optim2optax.parity.reports.result import Report, environment, urgency
 
             cases = tuple(sorted(self.cases, key=urgency))
             report = Report(cases, environment(seed=0))
             terminalreporter.ensure_newline()
-            terminalreporter.write(
-                render_text(report, color=terminalreporter.hasmarkup)
-            )
-
-
-class ParityError(Exception):
-    """A case that does not pass; its text is the whole failure."""
+            text = render(report, "text")
+            is_colored = terminalreporter.hasmarkup
+            terminalreporter.write(text if is_colored else click.unstyle(text))
 
 
 class ParityItem(pytest.Item):
@@ -131,15 +129,8 @@ class ParityItem(pytest.Item):
         """Run the case; only identical and equivalent ones pass."""
         self.case = self.task.run()
         if not self.case.passes:
-            raise ParityError(str(self.case.comparison or self.case.reason))
-
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:
-        """A difference needs no traceback."""
-        if isinstance(excinfo.value, ParityError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
+            # A difference needs no traceback.
+            pytest.fail(str(self.case.comparison or self.case.reason), pytrace=False)
 
 
 class NoTests(pytest.File):

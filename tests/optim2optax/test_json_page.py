@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.vocabulary import words
-from optim2optax.parity.reports.rendering import render_json
+from optim2optax.parity.reports.rendering import render
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.parity.reports.cases import report
 from tests.optim2optax.programs import UNRESOLVABLE
@@ -47,7 +47,7 @@ def test_keys(project: Path, run: Run) -> None:
     rewritten = json.loads(
         run("rewrite", "--diff", "--output-format", "json", ".").stdout
     )
-    real = {*keys(rewritten), *keys(json.loads(render_json(report())))}
+    real = {*keys(rewritten), *keys(json.loads(render(report(), "json")))}
     prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
     named = set(re.findall(r"`([a-z_]+)`", prose)) - OTHER_WORDS
     assert named - real == set()

@@ -34,7 +34,7 @@ from optim2optax.parity.judging.comparison import (
 )
 from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
 from optim2optax.parity.judging.judge import judge, judge_states
-from optim2optax.parity.judging.movement import gradients_of_rounding
+from optim2optax.parity.judging.movement import gradients_of_rounding, stacked
 from optim2optax.parity.recording.sketch import Part, block, index_of, positions
 
 NAMED = 3
@@ -181,8 +181,8 @@ def judged_by_parts(
 
     Each leaf and each kind of sum is judged by its own movement.
     """
-    before = _stacked(old)
-    after = _stacked(new)
+    before = stacked([update.after for update in old])
+    after = stacked([update.after for update in new])
     # A digest cannot be near another one: it only tells identical from equivalent, below.
     parts = {_name(part): part for part in before if part.name != "digest"}
     starts: dict[str, NDArray[Any]] = {}
@@ -223,14 +223,6 @@ def _evidence(
         name: known[part.leaf] for name, part in parts.items() if part.leaf in known
     }
     return Evidence(rounding=rounding)
-
-
-def _stacked(updates: Sequence[Update]) -> Parts:
-    """The parts after all updates, stacked along a leading axis of steps."""
-    found: Parts = {}
-    for part in updates[0].after:
-        found[part] = np.stack([update.after[part] for update in updates])
-    return found
 
 
 def _name(part: Part) -> str:

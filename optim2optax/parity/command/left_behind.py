@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optim2optax.parity.command.outputs import Left, LeftBehind, Numbers
 from optim2optax.parity.judging.comparison import (
@@ -24,6 +22,7 @@ from optim2optax.parity.judging.comparison import (
 )
 from optim2optax.parity.judging.exercised import named
 from optim2optax.parity.judging.judge import error_over, index_of_largest
+from optim2optax.parity.judging.movement import largest
 from optim2optax.parity.judging.noise import FACTOR
 
 VARIES = 1e-4
@@ -101,7 +100,7 @@ def _is_steady(old: Left | None, again: Left | None) -> bool:
     if old.values.shape != again.values.shape:
         return False
     # A loss that is printed as 0.13 varies by 0.01 if it varies at all.
-    allowed = max(VARIES * _largest(old.values), SLACK * old.printed)
+    allowed = max(VARIES * largest(old.values), SLACK * old.printed)
     return _apart(old, again) <= allowed
 
 
@@ -127,19 +126,13 @@ def _error(
             return 0.0
     noise = FACTOR * _apart(old, again) if isinstance(again, Numbers) else 0.0
     # Of two limits, the wider one counts; the error is scaled to the gate by it.
-    allowed = max(gate * _largest(old.values), noise)
+    allowed = max(gate * largest(old.values), noise)
     return apart / allowed * gate if allowed else math.inf
 
 
 def _apart(old: Numbers, new: Numbers) -> float:
     """The largest distance of two elements."""
     return float(np.max(error_over(1.0, old.values, new.values), initial=0.0))
-
-
-def _largest(values: NDArray[Any]) -> float:
-    """The largest finite magnitude."""
-    floats = np.abs(values.astype(np.float64))
-    return float(np.max(floats, initial=0.0, where=np.isfinite(floats)))
 
 
 def _difference(place: str, old: Left | None, new: Left | None) -> Difference:

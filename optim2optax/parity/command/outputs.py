@@ -14,6 +14,8 @@ import numpy as np
 from flax import serialization
 from numpy.typing import NDArray
 
+from optim2optax.parity.judging.movement import leaves_by_path
+
 NUMBER = re.compile(
     r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b",
     re.IGNORECASE,
@@ -103,16 +105,10 @@ def _of_text(path: Path) -> Iterator[tuple[str, Left]]:
             yield f"line {number}{place}", value
 
 
-def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Left]]:
+def _leaves(tree: Any) -> Iterator[tuple[str, Left]]:
     """The leaves of nested mappings and lists, by their paths."""
-    if isinstance(tree, Mapping):
-        for key, value in tree.items():
-            yield from _leaves(value, (*path, str(key)))
-    elif isinstance(tree, list):
-        for number, value in enumerate(tree):
-            yield from _leaves(value, (*path, str(number)))
-    else:
-        yield "/".join(path), _leaf(np.asarray(tree))
+    for path, values in leaves_by_path(tree).items():
+        yield path, _leaf(values)
 
 
 def _leaf(values: NDArray[Any]) -> Left:

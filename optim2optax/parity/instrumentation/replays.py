@@ -6,21 +6,16 @@ at its end, and writes the replays beside its steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.recording.inputs import (
-    Inputs,
-    Step,
-    as_trees,
-    read_inputs,
-    why_not,
-)
-from optim2optax.parity.recording.methods import unrecorded
+from optim2optax.parity.instrumentation.shadow import write_replays
+from optim2optax.parity.recording.inputs import Inputs, read_inputs, why_not
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part
 from optim2optax.parity.replaying import correspondence, replayed
@@ -66,7 +61,13 @@ def replay(folder: Path, recorder: Recorder) -> None:
         # One side may clip its gradients ahead of the optimizer, the other within it.
         if not reason and not _are_close(inputs.steps[0].gradients, own, apart):
             reason = OTHER_GRADIENTS
-        reason = reason or _failure_of_replays(recorder, state, inputs.steps, widened)
+        if not reason:
+            take = partial(replayed, state.tx)
+            # A transformation of the user's own may need more than gradients.
+            try:
+                write_replays(recorder, state.params, inputs.steps, widened, take)
+            except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
+                reason = f"{type(error).__name__}: {error}"
         if reason:
             recorder.writer.write({"kind": kind, "not_replayed": reason})
 
@@ -82,23 +83,3 @@ def _are_close(old: Parts, new: Parts, apart: float) -> bool:
         return np.allclose(old[part], new[part], rtol=0.0, atol=limit, equal_nan=True)
 
     return all(map(is_close, old))
-
-
-def _failure_of_replays(
-    recorder: Recorder, state: Any, steps: Sequence[Step], wide: bool
-) -> str:
-    """Write the parameters after each step that is replayed into the transformation of a state.
-
-    The text is the reason if that fails, else empty.
-    """
-    # A transformation of the user's own may need more than gradients.
-    try:
-        names = list(recorder.leaves(state.params))
-        taken = [as_trees(step, state.params, names, wide) for step in steps]
-        # An update is no step of the program: `replayed` calls `optax.apply_updates`.
-        with unrecorded():
-            for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
-                recorder.replayed(given.number, moved)
-    except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
-        return f"{type(error).__name__}: {error}"
-    return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,8 @@ def compare_trajectories(
         )
     first = before[0] if before and start is None else start
     return judge(
-        stacked(before),
-        stacked(after),
+        stacked([*map(leaves_by_path, before)]),
+        stacked([*map(leaves_by_path, after)]),
         leaves_by_path(first),
         closed_loop,
         evidence,
@@ -101,6 +102,7 @@ def judge(
         ValueError: if the two runs do not have the same number of steps, leaves and shapes.
     """
     _check_correspondence(before, after, start)
+    before, after, start = _real(before, after, start)
     scales = movements(before, start, REPLAY_GATE)
     lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
     # A leaf that rounding alone moves is judged by the movement of the leaves beside it.
@@ -202,6 +204,18 @@ def _check_correspondence(
             raise ValueError(
                 f"{leaf} has shape {values.shape[1:]} before and {other.shape[1:]} after"
             )
+
+
+def _real(*sides: LeafTrajectories) -> list[LeafTrajectories]:
+    """Leaves that are complex on any side as two real numbers each, along a last axis."""
+    items = chain.from_iterable(side.items() for side in sides)
+    found = {leaf for leaf, values in items if np.iscomplexobj(values)}
+
+    def real(leaf: str, values: NDArray[Any]) -> NDArray[Any]:
+        parts = [values.real, values.imag]
+        return np.stack(parts, axis=-1) if leaf in found else values
+
+    return [{leaf: real(leaf, side[leaf]) for leaf in side} for side in sides]
 
 
 def error_over(

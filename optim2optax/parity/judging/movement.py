@@ -9,7 +9,7 @@ that such a leaf is judged by the movement of the leaves beside it, and the repo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from optim2optax.checkpoints.state_dict_places import key_of
 
+Name = TypeVar("Name")
 PyTree: TypeAlias = Any
 
 LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
@@ -43,27 +44,23 @@ def name_of(path: Sequence[Any]) -> str:
     return "/".join(map(key_of, path))
 
 
-def stacked(trees: Sequence[PyTree]) -> LeafTrajectories:
-    """The leaves of the trees of all steps, each stacked along a leading axis."""
-    steps = [leaves_by_path(tree) for tree in trees]
+def stacked(steps: Sequence[Mapping[Name, NDArray[Any]]]) -> dict[Name, NDArray[Any]]:
+    """The leaves of all steps, each stacked along a leading axis."""
     if not steps:
         return {}
     first = steps[0]
     # A scenario may yield other things from step to step.
     if any(leaves.keys() != first.keys() for leaves in steps):
         raise ValueError("the steps of one side do not all have the same leaves")
-    found: dict[str, NDArray[Any]] = {}
-    for leaf in first:
-        found[leaf] = np.stack([leaves[leaf] for leaves in steps])
-    return found
+    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in first}
 
 
 def largest_per_step(values: NDArray[Any]) -> list[float]:
     """The largest element of each step."""
     rows = values.reshape(len(values), -1)
     # A leaf may have no elements.
-    largest: list[float] = rows.max(axis=1, initial=0.0).tolist()
-    return largest
+    found: list[float] = rows.max(axis=1, initial=0.0).tolist()
+    return found
 
 
 def same_bits(before: NDArray[Any], after: NDArray[Any]) -> bool:
@@ -97,9 +94,8 @@ def movements(
     found: dict[str, float] = {}
     for leaf, values in before.items():
         moved = _moved(values, start[leaf])
-        largest = _largest(values.astype(np.float64))
         # Each of the two sides rounds once a step.
-        least = 2 * len(values) * EPSILON / gate * largest
+        least = 2 * len(values) * EPSILON / gate * largest(values)
         found[leaf] = max(moved, least)
     return found
 
@@ -132,11 +128,11 @@ def moved_by_rounding(
 
 def gradients_of_rounding(steps: Iterable[Mapping[str, float]]) -> dict[str, bool]:
     """Whether each leaf has no gradient but rounding, by the sizes of its gradients by step."""
-    largest: dict[str, float] = {}
+    found: dict[str, float] = {}
     for sizes in steps:
         for leaf, size in sizes.items():
-            largest[leaf] = max(size, largest.get(leaf, 0.0))
-    return _small_beside_others(largest, ROUNDING_OF_GRADIENTS)
+            found[leaf] = max(size, found.get(leaf, 0.0))
+    return _small_beside_others(found, ROUNDING_OF_GRADIENTS)
 
 
 def _small_beside_others(sizes: Mapping[str, float], part: float) -> dict[str, bool]:
@@ -171,9 +167,10 @@ def _parent(leaf: str) -> str:
 
 def _moved(values: NDArray[Any], start: NDArray[Any]) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
-        return _largest(values.astype(np.float64) - start)
+        return largest(values.astype(np.float64) - start)
 
 
-def _largest(values: NDArray[np.float64]) -> float:
-    is_finite = np.isfinite(values)
-    return float(np.max(np.abs(values), initial=0.0, where=is_finite))
+def largest(values: NDArray[Any]) -> float:
+    """The largest finite magnitude."""
+    sizes = np.abs(values).astype(np.float64)
+    return float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.judging.comparison import Comparison, Verdict, severity
-from optim2optax.parity.judging.movement import LeafTrajectories
+from optim2optax.parity.judging.movement import LeafTrajectories, largest
 from optim2optax.parity.optimizer.coverage import (
     horizon,
     probe_for,
@@ -34,8 +34,8 @@ from optim2optax.parity.optimizer.variants import variants
 
 def compare_variants(
     emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
-) -> tuple[Comparison, EmittedOptimizer]:
-    """The comparison of old and new source texts that departs most, and the variant that it is of.
+) -> Comparison:
+    """The comparison of old and new source texts that departs most, with the link that departs.
 
     There is a variant for each choice that the program may make. Names of the program get sampled
     values. Where the learning rate is set at each step, both sides get one that always changes.
@@ -55,7 +55,8 @@ def compare_variants(
         found.append((comparison, text_alone))
         if comparison.verdict is Verdict.DIFFERENT:
             break
-    return max(found, key=lambda pair: severity(pair[0]))
+    comparison, chosen = max(found, key=lambda pair: severity(pair[0]))
+    return _with_link(comparison, chosen, seed)
 
 
 @cache
@@ -104,8 +105,8 @@ STEPS = 3
 LARGE, USUAL, TINY = 1e4, 1.0, 1e-7
 
 
-def with_link(
-    comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0
+def _with_link(
+    comparison: Comparison, emitted: EmittedOptimizer, seed: int
 ) -> Comparison:
     """The comparison with the link that departs in its first difference, if there is one.
 
@@ -199,9 +200,5 @@ def _agree(old: NDArray[Any], new: NDArray[Any]) -> bool:
 
 def _apart(old: NDArray[Any], new: NDArray[Any]) -> float:
     """The largest difference of two movements, in relation to the larger one."""
-    scale = max(_largest(old), _largest(new))
-    return _largest(old - new) / scale if scale else 0.0
-
-
-def _largest(values: NDArray[Any]) -> float:
-    return float(np.abs(values).max(initial=0.0))
+    scale = max(largest(old), largest(new))
+    return largest(old - new) / scale if scale else 0.0

@@ -7,26 +7,83 @@ parameters as the new code does is what happened.
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import libcst as cst
 
+from codemods.cst.spacing import source
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import converted
 from optim2optax.parity.optimizer.sampling import constructor
 
 Links = list[ast.expr]
-Mistake = tuple[str, Links]
-"""What was done wrong, in words, and the links of a chain in which it is."""
+Change = str | Mapping[str, str | None]
+"""Other links in the place of one, or other arguments of it, of which None is for one that goes.
+
+In braces are the link itself and its arguments, of which `_0` is the first one without a keyword.
+"""
+
+Mistake = tuple[str, str, Change]
+"""The names of links, a mistake in words, and what it changes in such a link."""
 
 MULTI_OPTIMIZER = "MultiOptimizer"
 DECAY = "add_decayed_weights"
 RATE = "scale_by_learning_rate"
-MOMENTS = ("trace", "scale_by_adam", "scale_by_rms", "scale_by_belief")
-DEFAULTS = {"b1": "beta1", "b2": "beta2", "decay": "the decay", "eps": "epsilon"}
+ADAM = "scale_by_adam"
+RMS = "scale_by_rms"
+MOMENTS = f"trace|{ADAM}|{RMS}|scale_by_belief"
+MOMENTUM = f"trace|{ADAM}|scale_by_belief"
+DEFAULTS = {"b1": "0.9", "b2": "0.999", "decay": "0.9", "eps": "1e-8"}
+
+NEGATIVE = {"_0": "-({_0})"}
+# corrected moments times what corrects them
+UNCORRECTED = (
+    "{link}, optax.scale_by_schedule(lambda count: "
+    "(1 - {b1} ** (count + 1)) / (1 - {b2} ** (count + 1)) ** 0.5)"
+)
+IN_PLACE: tuple[Mistake, ...] = (
+    (DECAY, "the weight decay is missing", ""),
+    (DECAY, "the weight decay has the wrong sign", NEGATIVE),
+    (RATE, "the updates have the wrong sign", "{link}, optax.scale(-1.0)"),
+    (
+        RATE,
+        "the updates are not multiplied by the learning rate",
+        "optax.scale(-1.0)",
+    ),
+    (
+        RATE,
+        "the updates are multiplied by the learning rate twice",
+        "{link}, {link}, optax.scale(-1.0)",
+    ),
+    ("scale_by_(norm|trust)_ratio", "the trust ratio is missing", ""),
+    (MOMENTS, "beta1 is the default of optax", {"b1": None}),
+    (MOMENTS, "beta2 is the default of optax", {"b2": None}),
+    (MOMENTS, "the decay is the default of optax", {"decay": None}),
+    (MOMENTS, "epsilon is the default of optax", {"eps": None}),
+    (MOMENTS, "beta1 and beta2 are exchanged", {"b1": "{b2}", "b2": "{b1}"}),
+    (MOMENTUM, "Nesterov momentum is missing", {"nesterov": None}),
+    (MOMENTUM, "the momentum is Nesterov's", {"nesterov": "True"}),
+    ("trace", "there is no momentum", ""),
+    (
+        "trace",
+        "the momentum is an average: gradients are multiplied by one less its decay",
+        "optax.ema({decay}, debias=False)",
+    ),
+    (
+        ADAM,
+        "epsilon is inside of the square root",
+        {"eps": "0.0", "eps_root": "{eps}"},
+    ),
+    (RMS, "epsilon is inside of the square root", {"eps_in_sqrt": "True"}),
+    (ADAM, "the moments are not corrected for their bias", UNCORRECTED),
+)
+SCHEDULED: tuple[Mistake, ...] = (
+    (RATE, "the schedule is a step ahead", {"_0": "lambda count: ({_0})(count + 1)"}),
+    (RATE, "the schedule is a step behind", {"_0": "lambda count: ({_0})(count - 1)"}),
+)
 
 
 def mistakes(emitted: EmittedOptimizer) -> Iterator[tuple[str, EmittedOptimizer]]:
@@ -53,7 +110,7 @@ def _right(node: ast.expr, injected: bool) -> tuple[str, tuple[str, ...]] | None
     new = converted(legacy, call, "chain", injected)
     supports = tuple(support.source for support in new.supports)
     if legacy.name != MULTI_OPTIMIZER:
-        text = cst.Module([]).code_for_node(new.expression)
+        text = source(new.expression)
         is_chain = text.startswith("optax.chain(")
         return text if is_chain else f"optax.chain({text})", supports
     groups: list[str] = []
@@ -68,146 +125,84 @@ def _right(node: ast.expr, injected: bool) -> tuple[str, tuple[str, ...]] | None
             return None
         groups.append(f"({ast.unparse(selects)}, {inner[0]})")
         supports += tuple(one for one in inner[1] if one not in supports)
-    function = cst.Module([]).code_for_node(new.expression.func)
+    function = source(new.expression.func)
     return f"{function}({', '.join(groups)})", supports
 
 
 def _wrong(right: str, schedule: str) -> Iterator[tuple[str, str]]:
     """The texts of chains with a mistake in one of them, in words."""
     tree = ast.parse(right, mode="eval")
-    chains = _chains(tree)
-    for number, chain in enumerate(chains):
-        if schedule:
-            _set_rate(chain.args, ast.parse(schedule, mode="eval").body)
-        for words, links in _of_chain(chain.args, bool(schedule)):
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    chains = [call for call in calls if ast.unparse(call.func) == "optax.chain"]
+    known = IN_PLACE
+    if schedule:
+        known += SCHEDULED
+        for rate in calls:
+            if _name(rate) == RATE:
+                rate.args, rate.keywords = _parsed(schedule), []
+    right = ast.unparse(tree)
+    for chain in chains:
+        links = chain.args
+        for words, wrong in (*_moved(links), *_in_place(links, known)):
             # the other groups of a MultiOptimizer stay as they are
-            other = copy.deepcopy(tree)
-            _chains(other)[number].args = links
-            yield words, ast.unparse(ast.fix_missing_locations(other))
+            chain.args = wrong
+            text = ast.unparse(tree)
+            if text != right:
+                yield words, text
+        chain.args = links
     if len(chains) == 2:
         first, second = chains
         first.args, second.args = second.args, first.args
         yield "the groups of parameters are exchanged", ast.unparse(tree)
 
 
-def _chains(tree: ast.AST) -> list[ast.Call]:
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [call for call in calls if ast.unparse(call.func) == "optax.chain"]
+def _moved(links: Links) -> Iterator[tuple[str, Links]]:
+    """The links with the weight decay at another place."""
+    names = [*map(_name, links)]
+    if DECAY not in names:
+        return
+    at = names.index(DECAY)
+    decay = links[at]
+    rest = [*links[:at], *links[at + 1 :]]
+    behind = "the weight decay is not multiplied by the learning rate"
+    yield f"{behind}, and has the wrong sign", [*rest, decay]
+    yield behind, [*rest, *_instead(decay, NEGATIVE)]
+    if at:
+        yield "the weight decay is added ahead of the moments", [decay, *rest]
+    elif RATE in names:
+        last = names.index(RATE) - 1
+        ahead = [*rest[:last], decay, *rest[last:]]
+        yield "the weight decay is added behind the momentum", ahead
 
 
-def _of_chain(links: Links, has_schedule: bool) -> Iterator[Mistake]:
-    yield from _decay(links)
-    yield from _rate(links, has_schedule)
+def _in_place(links: Links, known: Sequence[Mistake]) -> Iterator[tuple[str, Links]]:
+    """The links with others in the place of one of them."""
     for number, link in enumerate(links):
-        if isinstance(link, ast.Call):
-            for words, others in _of_link(link):
+        for names, words, change in known:
+            if re.fullmatch(names, _name(link)):
+                others = _instead(link, change)
                 yield words, [*links[:number], *others, *links[number + 1 :]]
 
 
-def _decay(links: Links) -> Iterator[Mistake]:
-    at = _index(links, DECAY)
-    if at is None:
-        return
-    decay = links[at]
-    rest = [*links[:at], *links[at + 1 :]]
-    assert isinstance(decay, ast.Call)
-    negative = copy.deepcopy(decay)
-    negative.args = [ast.UnaryOp(ast.USub(), one) for one in negative.args]
-    yield "the weight decay is missing", rest
-    yield (
-        "the weight decay has the wrong sign",
-        [*links[:at], negative, *links[at + 1 :]],
-    )
-    behind = "the weight decay is not multiplied by the learning rate"
-    yield f"{behind}, and has the wrong sign", [*rest, decay]
-    yield behind, [*rest, negative]
-    if at:
-        yield "the weight decay is added ahead of the moments", [decay, *rest]
-    elif _index(links, RATE) is not None:
-        yield "the weight decay is added behind the momentum", _inserted(rest, decay)
-
-
-def _rate(links: Links, has_schedule: bool) -> Iterator[Mistake]:
-    at = _index(links, RATE)
-    if at is None:
-        return
-    rate = links[at]
-    others = [*links[:at], *links[at + 1 :]]
-    yield "the updates have the wrong sign", [*links, _parsed("optax.scale(-1.0)")]
-    yield (
-        "the updates are not multiplied by the learning rate",
-        [*others, _parsed("optax.scale(-1.0)")],
-    )
-    yield (
-        "the updates are multiplied by the learning rate twice",
-        [*links, rate, _parsed("optax.scale(-1.0)")],
-    )
-    if has_schedule and isinstance(rate, ast.Call):
-        for step, words in ((1, "ahead"), (-1, "behind")):
-            text = f"lambda count: ({ast.unparse(rate.args[0])})(count + {step})"
-            moved = copy.deepcopy(rate)
-            moved.args = [_parsed(text)]
-            yield f"the schedule is a step {words}", [*others, moved]
-
-
-def _of_link(link: ast.Call) -> Iterator[Mistake]:
-    """Mistakes within one link, each with what stands in its place."""
-    name = _name(link)
-    if name in ("scale_by_norm_ratio", "scale_by_trust_ratio"):
-        yield "the trust ratio is missing", []
-    if name not in MOMENTS:
-        return
-    keywords = {word.arg: word.value for word in link.keywords if word.arg}
-    for word, words in DEFAULTS.items():
-        if word in keywords:
-            without = _with(link, **{word: None})
-            yield f"{words} is the default of optax", [without]
-    if {"b1", "b2"} <= keywords.keys():
-        swapped = _with(link, b1=keywords["b2"], b2=keywords["b1"])
-        yield "beta1 and beta2 are exchanged", [swapped]
-    nesterov = keywords.get("nesterov")
-    is_on = isinstance(nesterov, ast.Constant) and nesterov.value is True
-    if name != "scale_by_rms":
-        yield (
-            "Nesterov momentum is missing" if is_on else "the momentum is Nesterov's",
-            [_with(link, nesterov=ast.Constant(not is_on))],
-        )
-    if name == "trace":
-        yield "there is no momentum", []
-        average = ast.unparse(keywords.get("decay", ast.Constant(0.9)))
-        yield (
-            "the momentum is an average: gradients are multiplied by one less its decay",
-            [_parsed(f"optax.ema({average}, debias=False)")],
-        )
-    if name == "scale_by_adam":
-        eps = keywords.get("eps", ast.Constant(1e-8))
-        inside = _with(link, eps=ast.Constant(0.0), eps_root=eps)
-        yield "epsilon is inside of the square root", [inside]
-        yield "the moments are not corrected for their bias", [_uncorrected(keywords)]
-    if name == "scale_by_rms":
-        is_inside = ast.Constant(True)
-        yield (
-            "epsilon is inside of the square root",
-            [_with(link, eps_in_sqrt=is_inside)],
-        )
-
-
-def _uncorrected(keywords: dict[str, ast.expr]) -> ast.expr:
-    """Adam whose moments are divided by nothing."""
-
-    def text(name: str, default: str) -> str:
-        return ast.unparse(keywords[name]) if name in keywords else default
-
-    b1, b2 = text("b1", "0.9"), text("b2", "0.999")
-    # corrected moments times what corrects them
-    return _parsed(
-        f"optax.chain(optax.scale_by_adam({b1}, {b2}, eps={text('eps', '1e-8')}), "
-        f"optax.scale_by_schedule(lambda count: "
-        f"(1 - {b1} ** (count + 1)) / (1 - {b2} ** (count + 1)) ** 0.5))"
-    )
-
-
-# Links
+def _instead(link: ast.expr, change: Change) -> Links:
+    """What a mistake puts in the place of a link."""
+    assert isinstance(link, ast.Call)
+    given = {f"_{number}": ast.unparse(one) for number, one in enumerate(link.args)}
+    given |= {word.arg: ast.unparse(word.value) for word in link.keywords if word.arg}
+    known = {**DEFAULTS, **given, "link": ast.unparse(link)}
+    if isinstance(change, str):
+        return _parsed(change.format_map(known))
+    for word, value in change.items():
+        # an injected argument has a keyword
+        if word == "_0" and word not in given:
+            return [link]
+        given[word] = "" if value is None else value.format_map(known)
+    arguments = [
+        value if word.startswith("_") else f"{word}={value}"
+        for word, value in given.items()
+        if value
+    ]
+    return _parsed(f"{ast.unparse(link.func)}({', '.join(arguments)})")
 
 
 def _name(link: ast.expr) -> str:
@@ -215,38 +210,9 @@ def _name(link: ast.expr) -> str:
     match link:
         case ast.Call(func=ast.Call(args=[function])):
             return ast.unparse(function).rpartition(".")[2]
-        case ast.Call(func=function):
-            return ast.unparse(function).rpartition(".")[2]
-    return ""
+    return constructor(link)
 
 
-def _index(links: Sequence[ast.expr], name: str) -> int | None:
-    names = [*map(_name, links)]
-    return names.index(name) if name in names else None
-
-
-def _inserted(links: Links, decay: ast.expr) -> Links:
-    """The links with the decay ahead of the learning rate."""
-    at = _index(links, RATE)
-    return [*links[:at], decay, *links[at:]]
-
-
-def _with(link: ast.Call, **values: ast.expr | None) -> ast.Call:
-    """A link with other keywords; None is for one that goes."""
-    found = copy.deepcopy(link)
-    found.keywords = [word for word in found.keywords if word.arg not in values]
-    found.keywords += [
-        ast.keyword(name, value) for name, value in values.items() if value is not None
-    ]
-    return found
-
-
-def _set_rate(links: Links, schedule: ast.expr) -> None:
-    at = _index(links, RATE)
-    link = None if at is None else links[at]
-    if isinstance(link, ast.Call):
-        link.args, link.keywords = [schedule], []
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+def _parsed(text: str) -> Links:
+    """The links in a text."""
+    return ast.parse(f"f({text})", mode="eval").body.args  # type: ignore[attr-defined, no-any-return]

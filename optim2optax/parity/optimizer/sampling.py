@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any
 
 from codemods.optimizers import optimizers
+from codemods.optimizers.base import LegacyOptimizer
+from codemods.sources.bindings import bound_by
 from codemods.vocabulary import words
 
 KNOWN_MODULES = words(
@@ -47,20 +48,15 @@ def starts_outside(node: ast.AST, known: Container[str]) -> bool:
     return not hasattr(builtins, root.id)
 
 
-def bound_in(tree: ast.AST) -> Iterator[str]:
+def bound_in(tree: ast.AST) -> set[str]:
     """The names that an expression, or a function, binds itself."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
+    bound = chain.from_iterable(map(bound_by, ast.walk(tree)))
+    return {name for name, _, _ in bound}
 
 
 def first_outside(tree: ast.AST, known: Iterable[str]) -> str | None:
     """The first name, attribute or item in an expression that starts at a name of the program."""
-    inside = {*known, *bound_in(tree)}
+    inside = bound_in(tree).union(known)
     for node in ast.walk(tree):
         is_chain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
         if is_chain and starts_outside(node, inside):
@@ -72,7 +68,7 @@ class Exchange(ast.NodeTransformer):
     """Puts expressions in the place of others, which are known by their source texts."""
 
     def __init__(self, parts: Mapping[str, ast.expr]) -> None:
-        self.parts = parts
+        self.parts = {**parts}
 
     def visit(self, node: ast.AST) -> Any:
         found = None
@@ -107,49 +103,61 @@ LENGTH = 8
 TRAVERSALS = ("ModelParamTraversal",)
 
 
-@dataclass
-class Sampler:
-    """Reads the old expression, whose arguments show what names stand for, then the new one.
+class Sampler(Exchange):
+    """Reads the old expression, whose arguments show what names stand for.
 
-    `free` are the names that stay, `text` is the old expression, `places` has the placeholders by
-    the source texts that they replace.
+    `free` are the names that stay, `text` is the old expression. `parts` get the placeholders by
+    the source texts that they replace, `values` and `named` their values, as objects and as texts.
     """
 
-    free: frozenset[str]
-    text: str
-    values: dict[str, Any] = field(default_factory=dict)
-    named: dict[str, str] = field(default_factory=dict)
-    places: dict[str, ast.expr] = field(default_factory=dict)
+    def __init__(self, free: frozenset[str], text: str) -> None:
+        super().__init__({})
+        self.free = free
+        self.text = text
+        self.values: dict[str, Any] = {}
+        self.named: dict[str, str] = {}
+        self._sample: float | None = None
 
-    def definition(self, node: ast.expr) -> ast.expr:
-        """A definition with placeholders among its arguments."""
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.expr) or ast.unparse(node) in self.parts:
+            return super().visit(node)
         name = constructor(node)
-        if not isinstance(node, ast.Call) or name not in (*optimizers(), *TRAVERSALS):
+        if isinstance(node, ast.Call) and not starts_outside(node, self.free):
+            # optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+            if name in TRAVERSALS:
+                node.args = [self._predicate(argument) for argument in node.args]
+                return node
+            if name in optimizers():
+                return self._definition(node, optimizers()[name])
+        # Nothing is known of what is around definitions.
+        if self._sample is None:
             return node
-        # optim.ModelParamTraversal(lambda path, _: "kernel" in path)
-        if name in TRAVERSALS:
-            node.args = [self._predicate(argument) for argument in node.args]
-            return node
-        # optim.Adam(rate, beta1=settings.beta)
-        legacy = optimizers()[name]
-        names = chain((parameter.name for parameter in legacy.parameters), repeat(""))
-        node.args = [
-            self._argument(argument, legacy.sample(name))
-            for name, argument in zip(names, node.args, strict=False)
-        ]
-        for word in node.keywords:
-            word.value = self._argument(word.value, legacy.sample(word.arg or ""))
-        return node
+        match node:
+            # 0.4 / len(batches), of a name that is no number
+            case ast.Call(func=ast.Name(id="len"), args=[inner]) if starts_outside(
+                inner, self.free
+            ):
+                return self._number(node, LENGTH)
+        # A name, attribute, item or call that starts at a name of the program.
+        if starts_outside(node, self.free):
+            return self._number(node, self._sample)
+        return super().visit(node)
 
-    def _argument(self, node: ast.expr, sample: float) -> ast.expr:
-        """An argument with placeholders for the names in it."""
-        # optim.MultiOptimizer((kernels, optim.Adam(rate)), (biases, optim.Momentum(rate)))
-        if isinstance(node, ast.Tuple | ast.List):
-            node.elts = [self._argument(element, sample) for element in node.elts]
-            return node
-        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("optim."):
-            return self.definition(node)
-        return _Replacer(self, sample).visit(node)  # type: ignore[no-any-return]
+    def _definition(self, node: ast.Call, legacy: LegacyOptimizer) -> ast.expr:
+        """A definition with placeholders among its arguments."""
+
+        def argument(node: ast.expr, name: str) -> Any:
+            before, self._sample = self._sample, legacy.sample(name)
+            found = self.visit(node)
+            self._sample = before
+            return found
+
+        # optim.Adam(rate, beta1=settings.beta)
+        names = chain((parameter.name for parameter in legacy.parameters), repeat(""))
+        node.args = [*map(argument, node.args, names)]
+        for word in node.keywords:
+            word.value = argument(word.value, word.arg or "")
+        return node
 
     def _predicate(self, node: ast.expr) -> ast.expr:
         """A predicate that can be evaluated outside of its program.
@@ -179,7 +187,7 @@ class Sampler:
         text = f"lambda path, _: path.endswith({word!r})"
         return self._placeholder(node, eval(text), text)
 
-    def number(self, node: ast.expr, value: float) -> ast.expr:
+    def _number(self, node: ast.expr, value: float) -> ast.expr:
         """A placeholder for a number, whose value is about this one."""
         # optim.Adam(config.lr, beta1=config.momentum)
         if isinstance(value, int):
@@ -192,32 +200,9 @@ class Sampler:
         """The name that stands for an expression; equal expressions have the same one."""
         source = ast.unparse(node)
         # The same learning rate may be given to two optimizers.
-        if source not in self.places:
+        if source not in self.parts:
             name = f"_{len(self.values)}"
             self.values[name] = value
             self.named[source] = text
-            self.places[source] = ast.Name(name, ast.Load())
-        return self.places[source]
-
-
-class _Replacer(Exchange):
-    """Puts placeholders for numbers of about a value in the place of names of the program."""
-
-    def __init__(self, sampler: Sampler, value: float) -> None:
-        super().__init__(sampler.places)
-        self.sampler = sampler
-        self.value = value
-
-    def visit(self, node: ast.AST) -> Any:
-        if not isinstance(node, ast.expr) or ast.unparse(node) in self.parts:
-            return super().visit(node)
-        match node:
-            # 0.4 / len(batches), of a name that is no number
-            case ast.Call(func=ast.Name(id="len"), args=[inner]) if starts_outside(
-                inner, self.sampler.free
-            ):
-                return self.sampler.number(node, LENGTH)
-        # A name, attribute, item or call that starts at a name of the program.
-        if starts_outside(node, self.sampler.free):
-            return self.sampler.number(node, self.value)
-        return super().visit(node)
+            self.parts[source] = ast.Name(name, ast.Load())
+        return self.parts[source]

@@ -69,9 +69,9 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
         expression = exchange.in_text(expression)
     legacy = emitted.legacy_expression
     sampler = Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy)
-    old = ast.unparse(sampler.definition(ast.parse(legacy, mode="eval").body))
+    old = ast.unparse(sampler.visit(ast.parse(legacy, mode="eval").body))
     # The new expression has the placeholders of the old one.
-    exchanged = Exchange(sampler.places).in_text
+    exchanged = Exchange(sampler.parts).in_text
     new = exchanged(expression)
     # The helpers that `rewrite` emits have no names of the program.
     legacy_supports: tuple[str, ...] = ()

@@ -105,7 +105,7 @@ class _Reader:
 
     def __init__(self, tree: ast.AST, emitted: EmittedOptimizer) -> None:
         self.tree = tree
-        self.bound = {*bound_in(tree)}
+        self.bound = bound_in(tree)
         self.known = {*KNOWN_MODULES, *names_defined(supports_of(emitted))}
         if emitted.schedule:
             self.known.add(ast.unparse(ast.parse(emitted.schedule)))

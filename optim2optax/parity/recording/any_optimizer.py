@@ -41,7 +41,17 @@ def is_legacy(state: Any) -> bool:
     is_definition = hasattr(state, "apply_gradient") and hasattr(state, "init_state")
     if is_definition:
         return not hasattr(state, "update")
-    return hasattr(state, "optimizer_def") and hasattr(state, "target")
+    return _has(state, "optimizer_def", "target")
+
+
+def has_params(state: Any) -> bool:
+    """Whether this is a legacy optimizer or a train state; a definition alone has no parameters."""
+    is_train_state = _has(state, "tx", "opt_state", "params")
+    return is_train_state or _has(state, "optimizer_def", "target")
+
+
+def _has(node: Any, *names: str) -> bool:
+    return all(hasattr(node, name) for name in names)
 
 
 def params(state: Any) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 from flax.traverse_util import unflatten_dict
 
 from optim2optax.parity.recording.any_optimizer import kind_from
-from optim2optax.parity.recording.stream import INPUTS, Writer, read
+from optim2optax.parity.recording.stream import INPUTS, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -25,42 +25,11 @@ if TYPE_CHECKING:
     Parts = Mapping[Part, NDArray[Any]]
 
 
-BUDGET = 2**28
-"""The bytes of inputs in each process; if they do not suffice, the first steps are written."""
-
-
-class InputsWriter(Writer):
-    """Writes the inputs of each step once, as long as the budget lasts, and facts on all steps."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, INPUTS)
-        self._written: set[bytes] = set()
-        self._left = BUDGET
-
-    def write_step(
-        self,
-        facts: Mapping[str, Any],
-        arrays: Mapping[str, Mapping[Part, NDArray[Any]]],
-    ) -> None:
-        """Write the inputs of a step, unless another device has, or the budget is used up."""
-        digest = _digest(facts, arrays)
-        self._left -= sum(
-            values.nbytes for parts in arrays.values() for values in parts.values()
-        )
-        # Each device of a `pmap` calls back with the same averaged gradients.
-        if digest not in self._written and self._left > 0:
-            self._written.add(digest)
-            self.write(facts, arrays)
-
-
-def _digest(
-    facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]
-) -> bytes:
-    """What tells a step and its inputs from others."""
-    content = hashlib.blake2b(repr((facts["step"], facts["kind"])).encode())
-    for group in ("given", "gradients"):
-        for values in arrays[group].values():
-            content.update(values.tobytes())
+def digest_of(arrays: Iterable[Any]) -> bytes:
+    """What tells arrays from others of their number and shapes."""
+    content = hashlib.blake2b()
+    for values in arrays:
+        content.update(np.asarray(values).tobytes())
     return content.digest()
 
 
@@ -97,22 +66,23 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
     """
     lost = False
     found: dict[Kind, Inputs] = {}
-    seen: set[bytes] = set()
+    seen: set[tuple[Kind, int, bytes]] = set()
     for path in sorted(folder.glob("*" + INPUTS)):
         for facts, arrays in read(path):
             lost |= "lost" in facts
             if "kind" not in facts:
                 continue
-            inputs = found.setdefault(kind_from(facts), Inputs())
+            kind = kind_from(facts)
+            inputs = found.setdefault(kind, Inputs())
             if "made_of" in facts:
                 inputs.made_of = _state_dict(facts["made_of"])
                 continue
+            given, gradients = arrays["given"], arrays["gradients"]
+            step = Step(facts["step"], facts["rate"], given, gradients)
             # Several processes, or devices of one, take the same step.
-            digest = _digest(facts, arrays)
-            if digest not in seen:
-                seen.add(digest)
-                given, gradients = arrays["given"], arrays["gradients"]
-                step = Step(facts["step"], facts["rate"], given, gradients)
+            digest = digest_of([*given.values(), *gradients.values()])
+            if (kind, step.number, digest) not in seen:
+                seen.add((kind, step.number, digest))
                 inputs.steps.append(step)
     for inputs in found.values():
         inputs.steps.sort(key=lambda step: step.number)

@@ -62,25 +62,27 @@ class Keeper:
         del new
         return averaged(state, gradients)
 
-    def keep(self, step: Any, before: Any, beside: Any, rate: Any, after: Any) -> None:
-        """Take the facts of a step of an optimizer.
+    def keep(self, step: Any, before: Any, after: Any, beside: Any, rate: Any) -> None:
+        """Take the facts of a step, once they are known.
 
-        They are its count, the parameters ahead of it, what is kept beside them, the learning
-        rate that it was given (NaN: none), and the new parameters.
+        They are its count, what is kept of the parameters ahead of it and after it, what is kept
+        beside them, and the learning rate that it was given (NaN: none). A step without an
+        optimizer has nothing beside them: a definition takes it, or a call of
+        `optax.apply_updates` outside of any train state, whose count is UNKNOWN.
         """
         raise NotImplementedError
 
-    def update(self, step: Any, before: Any, after: Any) -> None:
-        """Take the parameters around a step without an optimizer.
-
-        A definition takes it, or a call of `optax.apply_updates` outside of any train state; then
-        its count is UNKNOWN.
-        """
-        raise NotImplementedError
-
-    def call_back(self, step: Any, before: Any, after: Any) -> None:
-        """Let `update` be called with parameters that may be traced, once they are known."""
-        jax.debug.callback(self.update, step, self.start(before), self.part(after))
+    def call_back(
+        self,
+        step: Any,
+        before: Any,
+        after: Any,
+        beside: Any = None,
+        rate: Any = NO_RATE,
+    ) -> None:
+        """Let `keep` be called for parameters that may be traced, once they are known."""
+        parts = self.start(before), self.part(after)
+        jax.debug.callback(self.keep, step, *parts, beside, rate)
 
     def meet(self, state: Any) -> None:
         """Take the traced legacy optimizer, definition or train state that is about to step."""
@@ -115,9 +117,7 @@ def recording_step(step: Callable[..., Any], keeper: Keeper) -> Callable[..., An
         # A program may give None for "as it is defined".
         rate = kwargs.get("learning_rate")
         rate = NO_RATE if rate is None else rate
-        before = keeper.start(params(state))
-        after = keeper.part(params(new))
-        jax.debug.callback(keeper.keep, count(state), before, beside, rate, after)
+        keeper.call_back(count(state), params(state), params(new), beside, rate)
         return new
 
     return recorded

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
-from flax import struct
 
 from optim2optax.parity.recording.methods import (
     recording_functional,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from optim2optax.parity.recording.methods import Keeper
 
-COPIED = {"apply_gradient", "compute_gradient", "optimize"}
+COPIED = {"apply_gradient", "compute_gradient", "optimize", "replace"}
 """Methods by which the class of a legacy optimizer is recognised."""
 
 
@@ -45,12 +44,13 @@ def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
         if optax is not None:
             record = partial(recording_updates, keeper=keeper)
             _wrap(optax, "apply_updates", record, stack)
-        _record_copies(stack, keeper)
-        _record_definitions_to_come(stack, keeper)
         if legacy:
             _record_legacy_optimizers(stack, keeper)
+            states: Any = ()
         else:
-            _record_train_states(stack, keeper)
+            states = importlib.import_module("flax.training.train_state").TrainState
+            _record_train_state(states, stack, keeper)
+        _record_classes_to_come(states, stack, keeper)
         yield
         # Callbacks may still be under way.
         jax.effects_barrier()  # type: ignore[no-untyped-call]
@@ -88,31 +88,15 @@ def _record_optimizer(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
     _wrap(cls, "apply_gradient", step, stack)
 
 
-def _record_train_states(stack: ExitStack, keeper: Keeper) -> None:
-    """Record the steps of train states, and of their subclasses as they are defined."""
-    cls: Any = importlib.import_module("flax.training.train_state").TrainState
-    stack.callback(delattr, cls, "__init_subclass__")
-    cls.__init_subclass__ = classmethod(_subclass_hook(keeper, cls))
-    if keeper.wide:
-        create = vars(cls)["create"]
+def _record_train_state(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
+    """Record the steps that a class of train states takes by a method of its own."""
+    own = vars(cls)
+    if "apply_gradients" in own:
+        _wrap(cls, "apply_gradients", partial(recording_step, keeper=keeper), stack)
+    create = own.get("create")
+    if keeper.wide and isinstance(create, classmethod):
         stack.callback(setattr, cls, "create", create)
         cls.create = classmethod(widening(create.__func__, keeper))
-    _wrap(cls, "apply_gradients", partial(recording_step, keeper=keeper), stack)
-
-
-def _subclass_hook(keeper: Keeper, base: Any) -> Callable[..., None]:
-    """The `__init_subclass__` that records the step of each subclass of `base`."""
-
-    # class TrainState(train_state.TrainState): ...
-    def hook(cls: Any, **arguments: Any) -> None:
-        super(base, cls).__init_subclass__(**arguments)
-        own = vars(cls)
-        if "apply_gradients" in own:
-            cls.apply_gradients = recording_step(own["apply_gradients"], keeper)
-        if keeper.wide and isinstance(own.get("create"), classmethod):
-            cls.create = classmethod(widening(cls.create.__func__, keeper))
-
-    return hook
 
 
 def _optax() -> Any:
@@ -123,23 +107,11 @@ def _optax() -> Any:
         return None
 
 
-def _record_copies(stack: ExitStack, keeper: Keeper) -> None:
-    """Record optimizers of a copy of `flax.optim`, on either side, as soon as it is imported."""
-    base: Any = struct.PyTreeNode
-    before = vars(base)["__init_subclass__"]
+def _record_classes_to_come(states: Any, stack: ExitStack, keeper: Keeper) -> None:
+    """Record what takes steps among the classes that are defined from now on.
 
-    def hook(cls: Any, /, **arguments: Any) -> None:
-        before.__get__(None, cls)(**arguments)
-        # @struct.dataclass class Optimizer, in the `optim/base.py` of a project
-        if vars(cls).keys() >= COPIED:
-            _record_optimizer(cls, stack, keeper)
-
-    stack.callback(setattr, base, "__init_subclass__", before)
-    base.__init_subclass__ = classmethod(hook)
-
-
-def _record_definitions_to_come(stack: ExitStack, keeper: Keeper) -> None:
-    """Record the definitions among the classes that are defined from now on."""
+    These are definitions, copies of the class of legacy optimizers, and subclasses of `states`.
+    """
     build = builtins.__build_class__
 
     def built(*args: Any, **kwargs: Any) -> Any:
@@ -147,6 +119,12 @@ def _record_definitions_to_come(stack: ExitStack, keeper: Keeper) -> None:
         # A definition of the user's own may have no base class that is known here.
         if hasattr(cls, "init_state"):
             _record_definition(cls, stack, keeper)
+        elif isinstance(cls, type) and vars(cls).keys() >= COPIED:
+            # class Optimizer(struct.PyTreeNode), in the `optim/base.py` of a project
+            _record_optimizer(cls, stack, keeper)
+        elif isinstance(cls, type) and issubclass(cls, states):
+            # class TrainState(train_state.TrainState): ...
+            _record_train_state(cls, stack, keeper)
         return cls
 
     stack.callback(setattr, builtins, "__build_class__", build)

@@ -13,6 +13,7 @@ from flax import serialization
 
 from optim2optax.parity.recording.any_optimizer import (
     averaged,
+    has_params,
     is_legacy,
     is_small,
     kind_of,
@@ -22,10 +23,9 @@ from optim2optax.parity.recording.any_optimizer import (
     shape_of,
     state_leaves,
 )
-from optim2optax.parity.recording.inputs import InputsWriter
 from optim2optax.parity.recording.methods import Keeper
 from optim2optax.parity.recording.sketch import Part, largest, sketch
-from optim2optax.parity.recording.stream import Writer
+from optim2optax.parity.recording.stream import INPUTS, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
     Leaves = Callable[[Any], Mapping[str, Any]]
     Parts = Mapping[Part, Any]
+
+
+BUDGET = 2**28
+"""The bytes of inputs in each process; if they do not suffice, the first steps are written."""
 
 
 class Recorder(Keeper):
@@ -53,7 +57,7 @@ class Recorder(Keeper):
         self.leaves = leaves
         self.met: dict[Kind, dict[int, Any]] = {}
         self.first_gradients: dict[Kind, Mapping[Part, NDArray[Any]]] = {}
-        self._inputs = InputsWriter(folder) if side["inputs"] else None
+        self._inputs = Writer(folder, INPUTS) if side["inputs"] else None
         self._kinds: set[tuple[Part, ...]] = set()
         self._has_met_legacy = False
         self._observations: dict[str, int] = {}
@@ -92,29 +96,33 @@ class Recorder(Keeper):
         self,
         step: Any,
         before: Parts,
-        beside: Mapping[str, Parts],
-        rate: Any,
         after: Parts,
+        beside: Mapping[str, Parts] | None,
+        rate: Any,
     ) -> None:
-        """Write an update and its inputs."""
-        groups = {group: _arrays(parts) for group, parts in beside.items()}
-        if "given" in groups:
-            inputs = {
-                "given": groups.pop("given"),
-                "gradients": groups.pop("gradients"),
-            }
+        """Write an update, and its inputs as long as the budget lasts."""
+        arrays = {group: _arrays(parts) for group, parts in (beside or {}).items()}
+        if "given" in arrays:
+            inputs = {name: arrays.pop(name) for name in ("given", "gradients")}
             kind = kind_of(
                 {part.leaf: values for part, values in inputs["given"].items()}
             )
             self.first_gradients.setdefault(kind, inputs["gradients"])
-            if self._inputs is not None:
+            if self._inputs is not None and self._inputs.written < BUDGET:
                 facts = {"step": int(step), "rate": float(rate), "kind": kind}
-                self._inputs.write_step(facts, inputs)
-        self._write(int(step), before, after, groups)
-
-    def update(self, step: Any, before: Parts, after: Parts) -> None:
-        """Write an update without an optimizer."""
-        self._write(int(step), before, after)
+                self._inputs.write(facts, inputs)
+        old = _arrays(before)
+        new = _arrays(after)
+        # Of large leaves, there are fewer parts ahead of a step.
+        common = [part for part in old if part in new]
+        idle = all(old[part].tobytes() == new[part].tobytes() for part in common)
+        arrays["after"] = new
+        parts = tuple(new)
+        # Only the first update has the parameters ahead of it: the others start where one ended.
+        if parts not in self._kinds:
+            self._kinds.add(parts)
+            arrays["before"] = old
+        self.writer.write({"step": int(step), "idle": idle}, arrays)
 
     def meet(self, state: Any) -> None:
         """Keep an optimizer, with shapes in the place of its arrays.
@@ -125,8 +133,7 @@ class Recorder(Keeper):
         if legacy and not self._has_met_legacy:
             self._has_met_legacy = True
             self.writer.write({"legacy": True})
-        # A definition alone has no parameters.
-        if not hasattr(state, "target") and not hasattr(state, "tx"):
+        if not has_params(state):
             return
         # The state is traced once for each compiled function, so it may come again.
         kind = kind_of(self.leaves(params(state)))
@@ -157,26 +164,6 @@ class Recorder(Keeper):
         self._observations[name] = number
         facts = {"step": number, "idle": False, "observed": name}
         self.writer.write(facts, {"after": _arrays(parts)})
-
-    def _write(
-        self,
-        step: int,
-        before: Parts,
-        after: Parts,
-        beside: Mapping[str, Parts] | None = None,
-    ) -> None:
-        old = _arrays(before)
-        new = _arrays(after)
-        # Of large leaves, there are fewer parts ahead of a step.
-        common = [part for part in old if part in new]
-        idle = all(old[part].tobytes() == new[part].tobytes() for part in common)
-        arrays = {"after": new, **(beside or {})}
-        kind = tuple(new)
-        # Only the first update has the parameters ahead of it: the others start where one ended.
-        if kind not in self._kinds:
-            self._kinds.add(kind)
-            arrays["before"] = old
-        self.writer.write({"step": step, "idle": idle}, arrays)
 
 
 def _whole_parts(name: str, leaves: Mapping[str, Any]) -> dict[Part, Any]:

@@ -40,12 +40,13 @@ INPUTS = ".inputs"
 class Writer:
     """Writes records to a file of this process in a folder.
 
-    A process that was forked off gets a file of its own.
+    A process that was forked off gets a file of its own. `written` is how many bytes there are.
     """
 
     def __init__(self, folder: Path, suffix: str = SUFFIX) -> None:
         self.folder = folder
         self.suffix = suffix
+        self.written = 0
         self._process = -1
         self._file = -1
         self._lock = threading.Lock()
@@ -69,6 +70,7 @@ class Writer:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
                 self._file = os.open(self.folder / name, flags, 0o600)
             _write_all(self._file, record)
+            self.written += len(record)
 
 
 def _write_all(file: int, data: bytes) -> None:

@@ -36,35 +36,22 @@ VERSION = 1
 FIGURES = ("error", "drift", "gate", "steps")
 
 
-def render_text(report: Report, color: bool = False) -> str:
-    """A line for each case, those that do not pass first, with its remarks below it.
+ENDINGS = {"text": "txt", "markdown": "md", "html": "html", "junit": "xml"}
 
-    Totals and environment follow.
+
+def render(report: Report, name: str) -> str:
+    """A report in a format.
+
+    - `text`: a line for each case, those that do not pass first, with its remarks below it; then
+      totals and environment. It has the colours of a terminal.
+    - `markdown`, for a pull request or a CI run: a table, and a section for each case that does not
+      pass.
+    - `html`: one page for a browser, with nothing outside of it.
+    - `junit`: XML, which most services display: a case that does not pass is a failure.
+    - `json`: one object with version, summary, cases and environment.
     """
-    text = _rendered("txt", report)
-    return text if color else click.unstyle(text)
-
-
-def render_markdown(report: Report) -> str:
-    """For a pull request or a CI run: a table, and a section for each case that does not pass."""
-    return _rendered("md", report)
-
-
-def render_html(report: Report) -> str:
-    """One page for a browser, with nothing outside of it.
-
-    It has totals and contents, and of each case its verdict, sources, error over steps, leaves,
-    and script.
-    """
-    return _rendered("html", report)
-
-
-def render_junit(report: Report) -> bytes:
-    """JUnit XML, which most services display: a case that does not pass is a failure."""
-    return _rendered("xml", report).encode()
-
-
-def _rendered(ending: str, report: Report) -> str:
+    if name == "json":
+        return _json(report)
     filters: dict[str, Callable[..., Any]] = {
         "block": _block,
         "cell": markdown_cell,
@@ -75,7 +62,7 @@ def _rendered(ending: str, report: Report) -> str:
         "place": place,
         "sign": lambda outcome: SIGNS[COLORS[outcome]],
     }
-    template = Path(__file__).with_name(f"report.{ending}.j2")
+    template = Path(__file__).with_name(f"report.{ENDINGS[name]}.j2")
     return rendered(template, filters, report=report, plot=plot, gate=REPLAY_GATE)
 
 
@@ -93,11 +80,8 @@ def _block(text: str, language: str = "text") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
-def render_json(report: Report) -> str:
-    """One object with version, summary, cases and environment, as strict JSON.
-
-    A number that is not finite is a string: "nan", "inf", "-inf".
-    """
+def _json(report: Report) -> str:
+    """The report as strict JSON: a number that is not finite is "nan", "inf" or "-inf"."""
     content = {
         "version": VERSION,
         "summary": report.summary,

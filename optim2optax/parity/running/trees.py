@@ -70,7 +70,8 @@ def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
     _link(source, target, links)
     _lead_outside(source, target)
     if (source / REPOSITORY).exists() and repository_root(source) is not None:
-        share_head(source, target)
+        _share_repository(source, target)
+        git(target, "reset", "--quiet")
         return
     root = source.resolve()
     around = (root, *root.parents)
@@ -165,21 +166,6 @@ def _answer(folder: Path, *words: str) -> str | None:
     return None if done.returncode else done.stdout.strip()
 
 
-def share_head(root: Path, target: Path) -> None:
-    """Let the copy of a tree be a repository on the same commit.
-
-    It is on the same branch, too, if there is one.
-    """
-    _share_repository(root, target)
-    branch = git(root, "symbolic-ref", "--quiet", "HEAD").stdout.strip()
-    head = git(root, "rev-parse", "HEAD").stdout.strip()
-    if branch:
-        git(target, "symbolic-ref", "HEAD", branch)
-    else:
-        git(target, "update-ref", "--no-deref", "HEAD", head)
-    git(target, "reset", "--quiet")
-
-
 def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, without hooks."""
     # A pre-commit hook would else have git work on the repository of the commit.
@@ -227,7 +213,7 @@ def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:
 
 
 def _share_repository(root: Path, target: Path) -> None:
-    """Make a repository that reads the objects of another, and has its branches and tags."""
+    """Make a repository that reads the objects of another, with its branches, tags and HEAD."""
     place = target / REPOSITORY
     git(target, "clone", "--quiet", "--mirror", "--shared", str(root), str(place))
     git(target, "config", "core.bare", "false")

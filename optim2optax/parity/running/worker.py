@@ -1,7 +1,5 @@
 """The old side of a scenario, run by an interpreter that has the old Flax and JAX: Python 3.8.
 
-Only such an interpreter imports it.
-
 python worker.py SCENARIO MODULE OUT
 """
 
@@ -30,7 +28,7 @@ def main(scenario: str, path: str, out: str) -> None:
     compute_in_float64()
     jnp.float32, jnp.int32 = jnp.float64, jnp.int64
     # from models import MLP
-    sys.path.insert(0, str(_root(path)))
+    sys.path.insert(0, str(root_of(path)))
     module = _load(path)
     script = _load(scenario)
     arrays = {"replay": np.asarray(getattr(script, "replay", False))}
@@ -73,7 +71,7 @@ def _widen_parameters(float32: Any) -> None:
         layer.__init__.__defaults__ = tuple(wide)
 
 
-def _root(path: str) -> Path:
+def root_of(path: str) -> Path:
     """The folder that a file's modules are imported from."""
     root = Path(path).resolve().parent
     while (root / "__init__.py").exists():
@@ -83,7 +81,7 @@ def _root(path: str) -> Path:
 
 def _load(path: str) -> Any:
     """Import a file, as a part of its package if it is in one."""
-    inside = Path(path).resolve().relative_to(_root(path)).with_suffix("")
+    inside = Path(path).resolve().relative_to(root_of(path)).with_suffix("")
     # `research.training.train` of `research/training/train.py`
     if len(inside.parts) > 1:
         return importlib.import_module(".".join(inside.parts))

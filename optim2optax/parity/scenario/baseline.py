@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from optim2optax.parity.running.devices import flags_for_old_xla
 from optim2optax.parity.running.interpreter import WORKER
 from optim2optax.parity.running.processes import end_of, run_whole, watched
+from optim2optax.parity.scenario.driving import as_module
 from optim2optax.parity.scenario.tape import Tape
 
 CASES = "cases"
@@ -66,9 +67,9 @@ def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Tape:
     Raises:
         BaselineError: if it failed there; the message ends with its traceback.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, as_module(before) as module:
         out = Path(folder, "values.npz")
-        words = watched(map(str, (python, WORKER, scenario, before, out)))
+        words = watched(map(str, (python, WORKER, scenario, module, out)))
         environment = {**os.environ, "XLA_FLAGS": flags_for_old_xla()}
         code, errors = run_whole(words, environment=environment)
         if code:

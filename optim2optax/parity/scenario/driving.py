@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import importlib
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -14,10 +14,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from codemods.sources.notebook import python_of
 from optim2optax.legacy import legacy_flax, load_module, replaced
 from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.recording.patching import recording
 from optim2optax.parity.recording.process import import_packages
+from optim2optax.parity.running.worker import root_of
 from optim2optax.parity.scenario.states import parameters
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.precision import (
@@ -27,10 +29,22 @@ from optim2optax.precision import (
 )
 
 
+@contextmanager
+def as_module(path: Path) -> Iterator[Path]:
+    """The module itself; a notebook is a module of the code in its cells."""
+    if path.suffix != ".ipynb":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="optim2optax-") as folder:
+        module = Path(folder, f"{path.stem}.py")
+        module.write_text(python_of(path.read_bytes()), encoding="utf-8")
+        yield module
+
+
 def drive(scenario: Path, path: Path, legacy: bool, tape: Tape) -> None:
     """Run one side, and keep what it yields and the steps that it takes on a tape."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
-    with legacy_flax() if legacy else nullcontext():
+    with legacy_flax() if legacy else nullcontext(), as_module(path) as path:
         import_packages(path)
         import_packages(scenario)
         with (
@@ -65,9 +79,7 @@ def modules_around(path: Path) -> Iterator[str]:
     Yields:
         The full name of the file's own module if it is part of a package, else an empty text.
     """
-    root = path.resolve().parent
-    while (root / "__init__.py").exists():
-        root = root.parent
+    root = root_of(str(path))
     before = list(sys.path)
     known = set(sys.modules)
     sys.path[:0] = [str(root)]
@@ -106,9 +118,12 @@ def module_of(scenario: Path) -> str | None:
     return None
 
 
+REGISTER = jax.tree_util.register_dataclass
+
+
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """Let new dataclasses of JAX or Flax be pytrees that equal no others, within the context.
+    """Let new dataclasses of Flax be pytrees that equal no others, within the context.
 
     To JAX (seen in 0.10) two pytrees of dataclasses are equal if they have as many fields, whatever
     their classes. Where one process loads a file often, or the old and the new file of one class, a
@@ -125,17 +140,9 @@ def _register(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> type:
-    """Do as `jax.tree_util.register_dataclass`, by functions that flatten and unflatten."""
+    """Do as JAX does, by functions that flatten and unflatten if Flax has given fields."""
     if data_fields is None or meta_fields is None:
-        fields = [
-            field
-            for field in dataclasses.fields(nodetype)
-            if field.init and field.name not in drop_fields
-        ]
-        # apply_fn: Callable = field(metadata={"static": True})
-        static = {field.name for field in fields if field.metadata.get("static", False)}
-        data_fields = [field.name for field in fields if field.name not in static]
-        meta_fields = [field.name for field in fields if field.name in static]
+        return REGISTER(nodetype, data_fields, meta_fields, drop_fields)
     data, meta = tuple(data_fields), tuple(meta_fields)
 
     def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:

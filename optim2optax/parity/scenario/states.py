@@ -20,7 +20,11 @@ from optim2optax.parity.judging.comparison import (
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import judge_states
 from optim2optax.parity.judging.movement import PyTree, name_of
-from optim2optax.parity.recording.any_optimizer import params, state_leaves
+from optim2optax.parity.recording.any_optimizer import (
+    has_params,
+    params,
+    state_leaves,
+)
 from optim2optax.parity.replaying import correspondence, state_dict
 
 
@@ -42,7 +46,7 @@ def _parameters(node: Any) -> PyTree:
 
 def holds_parameters(node: Any) -> bool:
     """Whether this is an optimizer, in any of the forms that `parameters` knows."""
-    return _is_legacy_optimizer(node) or _is_train_state(node) or _is_pair(node)
+    return has_params(node) or _is_pair(node)
 
 
 def _is_pair(node: Any) -> bool:
@@ -64,16 +68,6 @@ def _is_optimizer_state(node: Any) -> bool:
         return True
     # Helpers that `rewrite` emits define states such as `ScaleBySumOfSquaresState`.
     return kind.__name__.startswith("ScaleBy")
-
-
-def _is_legacy_optimizer(node: Any) -> bool:
-    return hasattr(node, "optimizer_def") and hasattr(node, "target")
-
-
-def _is_train_state(node: Any) -> bool:
-    return (
-        hasattr(node, "tx") and hasattr(node, "opt_state") and hasattr(node, "params")
-    )
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import threading
@@ -18,11 +17,12 @@ from numpy.typing import NDArray
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.movement import (
     gradients_of_rounding,
+    largest,
     leaves_by_path,
     named_leaves,
 )
 from optim2optax.parity.recording.any_optimizer import kind_of, params
-from optim2optax.parity.recording.inputs import Step
+from optim2optax.parity.recording.inputs import Step, digest_of
 from optim2optax.parity.recording.methods import UNKNOWN, Keeper
 from optim2optax.parity.scenario.states import States
 
@@ -55,23 +55,23 @@ class Tape(Keeper):
         self._lock = threading.Lock()
 
     def keep(
-        self, step: Any, before: Any, gradients: Any, rate: Any, after: Any
+        self, step: Any, before: Any, after: Any, gradients: Any, rate: Any
     ) -> None:
-        """Keep a step, once for all devices that take it."""
+        """Keep a step, once for all devices that take it.
+
+        Without its gradients it is counted; nothing can be replayed into it.
+        """
         trees = (before, gradients, after)
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), float(rate), before, gradients, after)
+        digest = digest_of(jax.tree_util.tree_leaves(after))
         with self._lock:
-            steps = self.steps[kind_of(named_leaves(before))]
-            steps.setdefault((found.number, _digest(after)), found)
-
-    def update(self, step: Any, before: Any, after: Any) -> None:
-        """Count an update; without its gradients, nothing can be replayed into it."""
-        del before
-        self.defined |= int(step) != UNKNOWN
-        with self._lock:
-            # Several devices make the same update, which counts once.
-            self.by_hand.add(_digest(after))
+            if gradients is None:
+                self.defined |= found.number != UNKNOWN
+                self.by_hand.add(digest)
+            else:
+                steps = self.steps[kind_of(named_leaves(before))]
+                steps.setdefault((found.number, digest), found)
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
@@ -93,14 +93,6 @@ class Tape(Keeper):
     def lose(self) -> None:
         """Note that states or hyperparameters do not follow from the steps."""
         self.complete = False
-
-
-def _digest(tree: Any) -> bytes:
-    """What tells a tree of arrays from others of its structure."""
-    content = hashlib.blake2b()
-    for leaf in jax.tree_util.tree_leaves(tree):
-        content.update(np.asarray(leaf).tobytes())
-    return content.digest()
 
 
 def evidence_of(old: Tape, new: Tape) -> Evidence:
@@ -143,20 +135,14 @@ def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
     found: dict[str, bool] = {}
     others = new.recorded()
     for kind, steps in old.recorded().items():
-        sizes = map(_sizes_of_gradients, [*steps, *others.get(kind, ())])
+        # One infinite gradient would make all others look like rounding.
+        sizes = (
+            {leaf: largest(of) for leaf, of in leaves_by_path(step.gradients).items()}
+            for step in [*steps, *others.get(kind, ())]
+        )
         for leaf, is_rounding in gradients_of_rounding(sizes).items():
             found[leaf] = found.get(leaf, True) and is_rounding
     return found
-
-
-def _sizes_of_gradients(step: Step) -> dict[str, float]:
-    """The largest finite gradient of each leaf."""
-    sizes: dict[str, float] = {}
-    for leaf, values in leaves_by_path(step.gradients).items():
-        # One infinite gradient would make all others look like rounding.
-        finite = values[np.isfinite(values)]
-        sizes[leaf] = float(np.abs(finite).astype(np.float64).max(initial=0.0))
-    return sizes
 
 
 def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -16,12 +16,12 @@ import jax
 
 from optim2optax.legacy_wheel import find_wheel
 from optim2optax.parity.pairing.counterpart import paired_count
-from optim2optax.parity.reports import rendering
+from optim2optax.parity.reports.rendering import render
 from optim2optax.parity.reports.result import Case, Report, environment, urgency
 from optim2optax.parity.scenario.baseline import as_bytes
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.parity.session.project import Project, Request
-from optim2optax.parity.session.tasks import ScenarioTask, Task, selecting, tasks
+from optim2optax.parity.session.tasks import Task, selecting, tasks
 from optim2optax.project.replacing import replacing
 from optim2optax.workers import share
 
@@ -56,8 +56,7 @@ def run(
         for task, case in zip(chosen, share(Task.run, chosen, jobs), strict=True):
             cases.append(case)
             _show(f"Comparing {len(cases)}/{len(chosen)}")
-            is_kept = "save" in files and case.comparison is not None
-            if is_kept and isinstance(task, ScenarioTask):
+            if "save" in files and case.comparison is not None and task.baseline:
                 # The comparison does not have the values.
                 baselines[case.name] = task.baseline()
         _show("")
@@ -65,7 +64,7 @@ def run(
         # That is process 0 among those of `jax.distributed`, or the only one.
         if jax.process_index() != 0:
             return report.exit_code
-        click.echo(rendering.render_text(report, color=True), nl=False)
+        click.echo(render(report, "text"), nl=False)
         errors = [*_written(report, baselines, files)]
     for reason in errors:
         click.echo(f"error: {reason}", err=True)
@@ -119,16 +118,12 @@ def _written(
     report: Report, baselines: Mapping[str, Tape], files: Mapping[str, Path]
 ) -> Iterator[str]:
     """Write the reports, and give the errors of what cannot be written."""
-    contents: dict[str, Callable[[], bytes]] = {
-        "json": lambda: rendering.render_json(report).encode(),
-        "junit": lambda: rendering.render_junit(report),
-        "markdown": lambda: rendering.render_markdown(report).encode(),
-        "html": lambda: rendering.render_html(report).encode(),
-        "save": lambda: as_bytes(baselines),
-    }
     for name, path in files.items():
         try:
             with replacing(path) as file:
-                file.write(contents[name]())
+                if name == "save":
+                    file.write(as_bytes(baselines))
+                else:
+                    file.write(render(report, name).encode())
         except OSError as error:
             yield f"{path} cannot be written: {error.strerror}"

@@ -8,21 +8,16 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 import jax
 
-from codemods.model import EmittedOptimizer
-from optim2optax.parity.cases import (
-    as_module,
-    command_case,
-    optimizer_case,
-    scenario_case,
-)
-from optim2optax.parity.reports.result import Case, Level
+from optim2optax.parity.cases import command_case, optimizer_case, scenario_case
+from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.trees import commit_of
 from optim2optax.parity.scenario.driving import module_of
 from optim2optax.parity.scenario.scenario import baseline_of
@@ -40,22 +35,23 @@ RUN = re.compile(r"^def run\(", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Task:
-    """A case to run; `words` ask for it alone on the command line."""
+    """A case to run; `words` ask for it alone on the command line.
+
+    `compare` gives its result, and `baseline` what the old side of a scenario yields, in a further
+    run.
+    """
 
     name: str
     path: Path
     words: Sequence[str]
     request: Request
-    level: ClassVar[Level]
-
-    def compared(self) -> Case:
-        """The case with its result."""
-        raise NotImplementedError
+    compare: Callable[[], Case]
+    baseline: Callable[[], Tape] | None = None
 
     def run(self) -> Case:
         """Run it. What the user's code prints is not shown, and what it raises is the result."""
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            case = self.compared()
+            case = self.compare()
         return replace(case, reproduction=self.repeated)
 
     @property
@@ -82,58 +78,6 @@ class Task:
         return shlex.join(["optim2optax", "parity", *given, *self.words])
 
 
-@dataclass(frozen=True)
-class OptimizerTask(Task):
-    """An optimizer that is emitted."""
-
-    emitted: EmittedOptimizer
-    level: ClassVar[Level] = "optimizer"
-
-    def compared(self) -> Case:
-        """Replay the same gradients into both."""
-        asked = self.request
-        return optimizer_case(self.name, self.emitted, asked.steps, asked.seed)
-
-
-@dataclass(frozen=True)
-class ScenarioTask(Task):
-    """A scenario with the old code and the new that it drives, if these are known."""
-
-    before: Path
-    after: Path
-    error: str = ""
-    level: ClassVar[Level] = "scenario"
-
-    def compared(self) -> Case:
-        """Drive both sides."""
-        if self.error:
-            return Case(self.name, self.level, None, reason=self.error)
-        asked = self.request
-        legacy_python = asked.options.legacy_python
-        sides = self.path, self.before, self.after
-        return scenario_case(self.name, *sides, legacy_python, asked.against)
-
-    def baseline(self) -> Tape:
-        """What the old side yields. It runs once more."""
-        with as_module(self.before) as old:
-            return baseline_of(self.path, old, self.request.options.legacy_python)
-
-
-@dataclass(frozen=True)
-class CommandTask(Task):
-    """A training command."""
-
-    level: ClassVar[Level] = "command"
-
-    def compared(self) -> Case:
-        """Run it on both trees."""
-        asked = self.request
-        assert asked.before is not None
-        return command_case(
-            self.name, asked.command, asked.before, asked.folder, asked.options
-        )
-
-
 def tasks(project: Project, selects: Selects) -> Iterator[Task]:
     """The cases of a project, the training command last."""
     asked = project.request
@@ -147,14 +91,18 @@ def tasks(project: Project, selects: Selects) -> Iterator[Task]:
             chosen = ("-k", words, shown)
             name = f"{place} {one.name}"
             if selects(f"{name} optimizer"):
-                yield OptimizerTask(name, path, chosen, asked, one)
+                compare = partial(optimizer_case, name, one, asked.steps, asked.seed)
+                yield Task(name, path, chosen, asked, compare)
     for path in project.files:
         if is_scenario(path):
             yield from _of_scenario(path, project, selects)
     if asked.command:
         name = " ".join(asked.command)
         if selects(f"{name} command"):
-            yield CommandTask(name, asked.folder, _words_of_command(asked), asked)
+            assert asked.before is not None
+            sides = asked.command, asked.before, asked.folder
+            compare = partial(command_case, name, *sides, asked.options)
+            yield Task(name, asked.folder, _words_of_command(asked), asked, compare)
 
 
 def selecting(expression: str | None) -> Selects:
@@ -209,15 +157,16 @@ def _of_scenario(path: Path, project: Project, selects: Selects) -> Iterator[Tas
 
 def _scenario(
     name: str, path: Path, words: Sequence[str], project: Project, after: Path | None
-) -> ScenarioTask:
+) -> Task:
     """A scenario with the files of its old code and its new.
 
     They are `before.py` and `after.py` beside the scenario, or the module that it names, old and
     new. Notebooks may take the place of these two. Where no new code is given, it is what `rewrite`
     makes of the old.
     """
+    asked = project.request
+    legacy_python = asked.options.legacy_python
     old, new = path.parent / BEFORE, path.parent / AFTER
-    error = ""
     try:
         module = module_of(path)
         if after is not None:
@@ -231,8 +180,12 @@ def _scenario(
                 old, new = old.with_suffix(NOTEBOOK), new.with_suffix(NOTEBOOK)
             new = new if new.exists() else project.after(old)
     except (SyntaxError, ValueError) as raised:
-        error = f"{type(raised).__name__}: {raised}"
-    return ScenarioTask(name, path, words, project.request, old, new, error)
+        reason = f"{type(raised).__name__}: {raised}"
+        compare = partial(Case, name, "scenario", None, reason=reason)
+        return Task(name, path, words, asked, compare)
+    compare = partial(scenario_case, name, path, old, new, legacy_python, asked.against)
+    baseline = partial(baseline_of, path, old, legacy_python)
+    return Task(name, path, words, asked, compare, baseline)
 
 
 def _words_of_command(asked: Request) -> list[str]:

@@ -101,6 +101,7 @@ VERDICTS: dict[str, tuple[Any, Any, dict[str, Any], Verdict]] = {
     "a leaf that noise moves": (noisy(1), noisy(2), {}, Verdict.DIFFERENT),
     "a leaf that noise moves in a closed loop": (noisy(1), noisy(2), CLOSED, Verdict.EQUIVALENT),
     "a counter beside it lends no movement": (counting(1e-6), counting(1e-6 * (1 + 1e-5)), CLOSED, Verdict.DIFFERENT),
+    "imaginary parts": (trajectory(), trajectory(kernel=lambda values: values + 1e-6j), {}, Verdict.DIFFERENT),
     "few steps that differ": (walk(3), walk(3, kernel=np.ones(3)), {}, Verdict.DIFFERENT),
 }  # fmt: skip
 

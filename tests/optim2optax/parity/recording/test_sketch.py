@@ -197,11 +197,7 @@ def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> N
         {"out": tmp_path, "inputs": False, "rounding": False, "wide": True}, dict
     )
     with precise():
-        step = jax.jit(
-            lambda tree: jax.debug.callback(
-                recorder.update, UNKNOWN, sketch(tree), sketch(tree)
-            )
-        )
+        step = jax.jit(lambda tree: recorder.call_back(UNKNOWN, tree, tree))
         step(params)
         jax.effects_barrier()  # type: ignore[no-untyped-call]
     [path] = tmp_path.iterdir()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from optim2optax.parity.reports.rendering import render_html
+from optim2optax.parity.reports.rendering import render
 from tests.optim2optax.browsers import check_accessible, launched
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
 
@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     page = tmp_path / "parity.html"
-    page.write_text(render_html(report()), encoding="utf-8")
+    page.write_text(render(report(), "html"), encoding="utf-8")
     return page
 
 

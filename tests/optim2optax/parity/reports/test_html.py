@@ -9,14 +9,14 @@ import pytest
 
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.judging.judge import compare_trajectories
-from optim2optax.parity.reports.rendering import render_html
+from optim2optax.parity.reports.rendering import render
 from optim2optax.parity.reports.result import Case, Report
 from tests.optim2optax.parity.reports.cases import ENVIRONMENT
 
 
 def page(comparison: Comparison) -> str:
-    return render_html(
-        Report((Case("train.py:3 Adam", "optimizer", comparison),), ENVIRONMENT)
+    return render(
+        Report((Case("train.py:3 Adam", "optimizer", comparison),), ENVIRONMENT), "html"
     )
 
 

@@ -7,12 +7,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from optim2optax.parity.reports.rendering import (
-    render_html,
-    render_json,
-    render_markdown,
-    render_text,
-)
+import click
+
+from optim2optax.parity.reports.rendering import render
 from optim2optax.parity.reports.result import Report
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
 
@@ -20,7 +17,7 @@ VOID = ("meta", "br", "img", "link", "use", "path")
 
 
 def test_text_tells_all_that_matters() -> None:
-    lines = render_text(report()).splitlines()
+    lines = click.unstyle(render(report(), "text")).splitlines()
 
     assert [line.partition("  ")[0] for line in lines if line[:1].strip()][:5] == [
         "different",
@@ -48,14 +45,14 @@ def test_text_tells_all_that_matters() -> None:
     )
     assert "on 2 × cpu (cpu); python 3.11.0, jax 0.4.36; seed 7" in lines[-1]
     assert "\x1b" not in "".join(lines)
-    assert "\x1b" in render_text(report(), color=True)
+    assert "\x1b" in render(report(), "text")
 
 
 def test_json_is_strict_and_complete() -> None:
     def refuse(constant: str) -> Any:
         raise AssertionError(constant)
 
-    content = json.loads(render_json(report()), parse_constant=refuse)
+    content = json.loads(render(report(), "json"), parse_constant=refuse)
 
     assert content["version"] == 1
     different, failed, still, same, _ = content["cases"]
@@ -106,7 +103,7 @@ def test_exit_codes() -> None:
 
 
 def test_markdown_escapes_what_users_wrote() -> None:
-    text = render_markdown(report())
+    text = render(report(), "markdown")
     rows = [line for line in text.splitlines() if line.startswith("| ")]
 
     assert [row.count(" | ") for row in rows] == [5] * 6
@@ -120,21 +117,21 @@ def test_markdown_escapes_what_users_wrote() -> None:
 def test_the_title_of_a_section_of_markdown_has_no_backslashes() -> None:
     case = replace(report().cases[0], name="src/my_train.py a|b <b>")
 
-    text = render_markdown(Report((case,), report().environment))
+    text = render(Report((case,), report().environment), "markdown")
 
     assert "<summary>src/my_train.py a|b &lt;b&gt;: different</summary>" in text
     assert "| src/my\\_train.py a\\|b &lt;b&gt; |" in text
 
 
 def test_html_is_one_balanced_page_with_nothing_outside() -> None:
-    page = render_html(report())
+    page = render(report(), "html")
     Balanced().feed(page)
 
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 2
     assert "3 steps, error over movement 2.0e-15, float32 drift 3.0e-07" in page
-    assert render_html(report()) == page
+    assert render(report(), "html") == page
 
 
 def test_html_holds_no_element_or_attribute_of_a_users() -> None:
@@ -145,7 +142,7 @@ def test_html_holds_no_element_or_attribute_of_a_users() -> None:
             replace(case, name=text, before=text, after=text, reason=text)
             for case in found.cases
         )
-        page = render_html(replace(found, cases=cases))
+        page = render(replace(found, cases=cases), "html")
         parser = Elements()
         parser.feed(page)
         if found is plain:
@@ -167,9 +164,9 @@ class Elements(HTMLParser):
 
 def test_a_report_without_cases() -> None:
     empty = Report((), report().environment)
-    assert "0 cases" in render_text(empty)
-    assert json.loads(render_json(empty))["cases"] == []
-    Balanced().feed(render_html(empty))
+    assert "0 cases" in click.unstyle(render(empty, "text"))
+    assert json.loads(render(empty, "json"))["cases"] == []
+    Balanced().feed(render(empty, "html"))
 
 
 class Balanced(HTMLParser):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-import functools
 from typing import Any
 
 import jax
@@ -48,15 +46,3 @@ def test_they_are_what_they_were_but_for_that() -> None:
         )
         assert isinstance(gradients, kind)
         assert (gradients.name, float(gradients.offset)) == ("b", 2.0)
-
-
-def test_fields_that_are_not_named_are_those_of_the_class() -> None:
-    with told_apart():
-
-        @functools.partial(jax.tree_util.register_dataclass)
-        @dataclasses.dataclass
-        class Point:
-            x: float
-            label: str = dataclasses.field(metadata={"static": True})
-
-    assert jax.tree_util.tree_map(lambda x: x + 1, Point(1.0, "p")) == Point(2.0, "p")
