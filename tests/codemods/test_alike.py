@@ -1,7 +1,5 @@
 """Whole programs, before and after side by side, in what an optimizer was beside a holder of parameters."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from types import ModuleType

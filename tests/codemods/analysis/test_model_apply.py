@@ -1,7 +1,5 @@
 """The `apply_fn` of a train state. First, parameters of which nothing tells the model."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated, table

@@ -1,7 +1,5 @@
 """A learning rate that each step sets, where a parameter of the model is called `learning_rate` too."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

@@ -1,7 +1,5 @@
 """Whose `apply_gradient` it is: a line changes only if its own receiver is shown to be an optimizer."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import FileResult, Options

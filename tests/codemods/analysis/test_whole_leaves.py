@@ -1,7 +1,5 @@
 """The leaves of optimizers, and trees whose leaves are optimizers."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import OPTAX_ALONE, result_of, table

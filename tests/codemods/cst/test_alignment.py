@@ -1,7 +1,5 @@
 """Arguments below each other behind an opening parenthesis. First, those that stay where they are."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

@@ -1,7 +1,5 @@
 """Optimizers in parts, with `--style functional`. First, those that stay train states, each with the reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Gradients that are clipped just before a step. First, what only looks like that."""
 
-from __future__ import annotations
-
 from textwrap import dedent, indent
 
 import pytest

@@ -1,7 +1,5 @@
 """Dataclasses around an optimizer that become train states. First, those that stay what they are, each with the reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Options

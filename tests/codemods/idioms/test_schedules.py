@@ -1,7 +1,5 @@
 """Learning rates that become schedules in the transformation. Those that must not are in test_rates_that_stay."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

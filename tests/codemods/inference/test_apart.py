@@ -1,7 +1,5 @@
 """What one program makes never gets to another: helpers, containers and classes join nobody."""
 
-from __future__ import annotations
-
 from tests.codemods.inference.asking import assert_answers, each
 
 MADE = """

@@ -1,7 +1,5 @@
 """Where an optimizer goes, before and after. First, what stays although an optimizer goes by."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from textwrap import dedent
 

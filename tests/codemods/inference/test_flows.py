@@ -1,7 +1,5 @@
 """Where an optimizer goes, the rewriting follows. Each program ends in a read of `.target` that only the flow can explain."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated, project, result_of, table

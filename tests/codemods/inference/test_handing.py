@@ -1,7 +1,5 @@
 """What functions of JAX, Flax and Python hand through, and what they make of it."""
 
-from __future__ import annotations
-
 from tests.codemods.inference.asking import assert_answers, each
 
 MAKE = """

@@ -1,7 +1,5 @@
 """What containers, classes and their instances hold."""
 
-from __future__ import annotations
-
 from tests.codemods.inference.asking import assert_answers, each
 
 MAKE = """

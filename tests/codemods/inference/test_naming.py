@@ -1,7 +1,5 @@
 """What names stand for: imports, modules, classes by name, statements that bind."""
 
-from __future__ import annotations
-
 from tests.codemods.inference.asking import assert_answers, each
 
 MADE = """

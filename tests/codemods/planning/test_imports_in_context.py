@@ -1,7 +1,5 @@
 """Imports where they stand: in conditions, functions and packages, among other names. First, those of somebody else."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import (

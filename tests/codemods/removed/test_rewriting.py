@@ -1,7 +1,5 @@
 """What else has been removed since: untouched without the option, then each kind of use, in whole programs."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 from typing import Any
 

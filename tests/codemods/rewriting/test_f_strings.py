@@ -1,7 +1,5 @@
 """What stands within an f-string stays on its line, in quotes that do not end it: so it is Python 3.11 too."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated

@@ -1,7 +1,5 @@
 """Attributes of optimizers that are read by a name in a string, old and new side by side."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import program, project

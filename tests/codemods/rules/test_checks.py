@@ -1,7 +1,5 @@
 """A check for `OptimizerDef` is true of definitions of one's own, too; whole programs, before and after."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.generated.verdicts import verdict

@@ -1,7 +1,5 @@
 """Classes that are values: what stands in their place, in whole programs. What must be left is in test_refusals."""
 
-from __future__ import annotations
-
 import io
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """`create` and `apply_gradient` as values become functions; whole programs, before and after."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.generated.verdicts import verdict

@@ -1,7 +1,5 @@
 """The methods of the optimizer that computed gradients themselves. First, calls that are left, each with the reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON

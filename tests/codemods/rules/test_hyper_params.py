@@ -1,7 +1,5 @@
 """Hyperparameters of a definition that steps are given, or that are read. First, what is left, each with the reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Optimizers that have one name in turn: each becomes what it would become by itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.test_alike import assert_alike

@@ -1,7 +1,5 @@
 """Programs that work with definitions themselves: these keep their interface, and the programs train as before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """All that one place may make is treated alike: the learning rate that a step sets reaches all of it, or none of it moves."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

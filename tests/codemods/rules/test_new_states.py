@@ -1,7 +1,5 @@
 """Optimizers that get another state: another step, or one for which their definitions keep their interface."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.test_alike import assert_alike

@@ -1,7 +1,5 @@
 """What is done with an optimizer beside its steps: parts that are replaced, `create` as a value, questions about its state."""
 
-from __future__ import annotations
-
 from textwrap import indent
 
 import pytest

@@ -1,7 +1,5 @@
 """Where an optimizer is created that is restored somewhere, the report says what reads checkpoints from before the migration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

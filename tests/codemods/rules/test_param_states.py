@@ -1,7 +1,5 @@
 """What an optimizer keeps for each parameter, and its step. First, uses that are left, then those of a state as it was."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

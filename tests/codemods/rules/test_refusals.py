@@ -1,7 +1,5 @@
 """What is left as it is, and the reason that is given. Nothing of such an optimizer changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

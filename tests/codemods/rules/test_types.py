@@ -1,7 +1,5 @@
 """Annotations, in quotes or not, and isinstance checks."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import changes, migrated, program, result_of, table
