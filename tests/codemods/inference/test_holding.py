@@ -6,7 +6,7 @@ MAKE = """
 made = optim.Adam().create(params)  # makes: made
 """
 
-CONTAINERS = """
+HELD = """
 == the keys of a dict, and its elements by them
 optimizers = {"a": made, **{"b": made}}
 for name in optimizers:
@@ -72,9 +72,6 @@ state[0].target  # is: made
 optimizer, step = state
 optimizer.target  # is: made
 state._replace(step=1).optimizer.target  # is: made
-"""
-
-CLASSES = """
 == a constructor of a base, called by that of a class
 class Base:
     def __init__(self, optimizer, name=None):
@@ -335,11 +332,6 @@ for optimizer in Agents([made]):
 """
 
 
-@each(CONTAINERS)
-def test_containers(text: str) -> None:
-    assert_answers(MAKE + text)
-
-
-@each(CLASSES)
-def test_classes(text: str) -> None:
+@each(HELD)
+def test_what_containers_and_classes_hold(text: str) -> None:
     assert_answers(MAKE + text)

@@ -240,6 +240,17 @@ TABLES = {
         given="",
         tell="told.append(float(optimizer.optimizer_def.hyper_params.learning_rate))",
     ),
+    **{
+        f"a check for definitions of {made}": own(
+            """
+            def checked(made):
+                return made if isinstance(made, optim.OptimizerDef) else None
+            """,
+            f"checked({made}(0.3))",
+            given="",
+        )
+        for made in ("Sign", "optim.Adam")
+    },
     "a group": own(GROUPS, names='("sign",)'),
     "groups": own(GROUPS),
     "rates of groups": own(
