@@ -375,10 +375,6 @@ return step(serialization.from_state_dict(optimizer, pickle.loads(stored))).targ
 }
 LEFT = {
     "the name of its type": ("return type(optimizer.optimizer_def).__name__", "FO924"),
-    "the name of the type of what made it": (
-        "kind = type(definition)\nreturn optimizer.target, kind.__name__",
-        "FO924",
-    ),
     "a method of what made it, by its name": ("return getattr(definition, 'create')(params).target", "FO916"),
     "an attribute by a text": ("return '{0.state.step}'.format(optimizer)", "FO924"),
     "an attribute by a text with names": ("return '{o.target[w].size:d}'.format_map({'o': optimizer})", "FO924"),

@@ -105,11 +105,6 @@ def run():
     return read(optimizer), read(params)
 """
 TELLING = """
-== a way that returns
-def read(x):
-    if isinstance(x, optim.Optimizer):
-        return total(x.target)
-    return total(x)
 == a name that is set anew
 def read(x):
     if isinstance(x, optim.Optimizer):

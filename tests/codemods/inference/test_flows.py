@@ -28,11 +28,6 @@ class State(collections.namedtuple("State", ["step", "inner"])):
         return self.inner
 
 thing = State(0, make(None)).read()
-== a dict of annotated elements
-def read(made: "dict[str, optim.Optimizer]"):
-    global thing
-    for name, thing in made.items():
-        print(name)
 == what an annotated callable returns
 def read(maker: typing.Callable[[Any], optim.Optimizer]):
     global thing
@@ -80,11 +75,6 @@ match {"kind": "adam", "a": make(None), "b": make(None)}:
         thing = rest["b"]
     case {"kind": None}:
         pass
-== *args of which the type is given
-def read(*args: optim.Optimizer, **kwargs: "optim.Optimizer"):
-    global thing
-    thing = args[0]
-    return [x.target for x in kwargs.values()]
 == an attribute and a key of an annotated type
 class Agent:
     def __init__(self, get):
@@ -120,11 +110,6 @@ def step(state, grads):
     state.best = optimizer
     thing = state.best
     return state.replace(inner=optimizer)
-== what is checked to be an optimizer
-def read(x):
-    global thing
-    if isinstance(x, optim.Optimizer):
-        thing = x
 """
 
 

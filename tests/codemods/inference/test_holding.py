@@ -22,13 +22,6 @@ two[0].target  # is: made
 ([] + [made])[0].target  # is: made
 ([made] * 3)[2].target  # is: made
 (*[made], None)[0].target  # is: made
-== slices and a star
-first, *rest = [made, made, made]
-first.target  # is: made
-[made, None][:1][0].target  # is: made
-== a negative index
-pair = (None, made)
-pair[-1].target  # is: made
 == items, values and get of a dict
 optimizers = {"a": made}
 for name, optimizer in optimizers.items():
@@ -39,15 +32,6 @@ for name in optimizers:
     optimizers[name].target  # is: made
 optimizers.pop("a").target  # is: made
 optimizers.setdefault("b", made).target  # is: made
-== update, copies and merges of dicts
-optimizers = dict(a=made)
-optimizers["a"].target  # is: made
-other = {}
-other.update(optimizers)
-other["a"].target  # is: made
-{**optimizers, "b": 0}["a"].target  # is: made
-(optimizers | {"b": 0})["a"].target  # is: made
-dict(optimizers).copy()["a"].target  # is: made
 == lists and dicts of a defaultdict
 class History:
     def __init__(self):
@@ -193,12 +177,6 @@ seen, subject = [], Subject()
 subject.on_step(seen.append)
 subject.tell(made)
 seen[0].target  # is: made
-== what is one of several types
-def read(x):
-    if isinstance(x, (optim.Optimizer, dict)):
-        x["optimizer"].target  # is: made
-
-read({"optimizer": made})
 == a class that its base lists
 class Trainer:
     pass

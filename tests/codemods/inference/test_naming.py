@@ -16,13 +16,6 @@ MADE
 from library import *
 
 made.target  # is: made
-== a module by its name
--- library.py
-MADE
--- train.py
-import importlib
-
-importlib.import_module("library").made.target  # is: made
 """
 
 MAKE = """
@@ -37,12 +30,6 @@ async def load():
 async def train():
     optimizer = await load()
     optimizer.target  # is: made
-== a star in the call
-def step(optimizer, batch):
-    optimizer.target  # is: made
-
-step(*(made, 1))
-step(**{"optimizer": made, "batch": 1})
 """
 
 DEFINITIONS = """
@@ -52,24 +39,11 @@ both = optim.MultiOptimizer((kernels, optim.Adam()), (others, optim.Momentum()))
 optimizer = both.create(params)  # makes: made
 optimizer.target  # is: made
 optimizer.state[0].step  # is: state made
-== create of another kind
-import optax
-from flax.training.train_state import TrainState
-
-TrainState.create(apply_fn=None, params=params, tx=tx).target  # is: unknown
-Model.create(params).target  # is: unknown
 """
 
 UNKNOWN = """
-== a parameter that nobody gives
-def step(optimizer, batch):
-    optimizer.target  # is: unknown
 == a name that nobody binds
 optimizer.target  # is: unknown
-== a module out of view
-from library import optimizer
-
-optimizer.target  # is: library.optimizer
 == an index that is computed, of something unknown
 states[index].target  # is: unknown
 == an attribute that an optimizer does not have

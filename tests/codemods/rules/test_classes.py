@@ -58,14 +58,6 @@ def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> No
 
 
 PROGRAMS = """
-== arguments in a dict
-- from flax import optim
-+ import optax
-
-- definition = optim.Adam(**config)
-+ FLAX_ADAM
-+
-+ definition = flax_adam(**config)
 == one of two classes
 - from flax import optim
 + import optax
@@ -81,14 +73,6 @@ PROGRAMS = """
 - make = functools.partial(optim.Adam, beta1=0.5, weight_decay=0.1)
 + make = functools.partial(optax.adamw, b1=0.5, weight_decay=0.1)
   definition = make(1e-3)
-== a partial class with its rate
-  import functools
-- from flax import optim
-+ import optax
-
-- make = functools.partial(optim.Adam, learning_rate=1e-3, beta1=0.5)
-+ make = functools.partial(optax.adam, learning_rate=1e-3, b1=0.5)
-  definition = make()
 == a partial class with arguments in a dict
   import functools
 - from flax import optim
@@ -116,15 +100,6 @@ PROGRAMS = """
       raise ValueError(name)
 - definition = getattr(flax.optim, name)(learning_rate=0.1)
 + definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
-== the type of a class
-- from typing import Type
-- from flax import optim
-+ from typing import Callable
-+ import optax
-
-- def make(optimizer_class: Type[optim.OptimizerDef], rate):
-+ def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
-      return optimizer_class(learning_rate=rate)
 == the type of a class, and that of a module
   from typing import Type
 - from flax import linen as nn, optim

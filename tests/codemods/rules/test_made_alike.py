@@ -47,10 +47,6 @@ KNOWN = {
         optimizer = jax_utils.replicate(optim.Adam(0.1).create(params))
         return jax.device_put(optimizer)
     """,
-    "another optimizer of Flax": """
-        definition = optim.Momentum if name else optim.Adam
-        return definition(0.1).create(params)
-    """,
     "a definition that is a parameter": """
         def create(definition=None):
             return (definition or optim.Adam(0.1)).create(params)
@@ -231,9 +227,6 @@ TABLES = {
         names="(0, 1)",
     ),
     "an expression": own("", '(Sign(0.3) if name == "sign" else optim.Adagrad(0.3))'),
-    "a step that sets no rate": own(
-        'TABLE = {"adam": optim.Adam, "sign": Sign}', "TABLE[name](0.3)", given=""
-    ),
     "a rate that is read": own(
         'TABLE = {"adam": optim.Adam, "sign": Sign}',
         "TABLE[name](0.3)",

@@ -51,9 +51,6 @@ LEFT = {
     "an inner moment that is set in a copy": lines(f"states = dict({STATES})", "states['layer']['w'] = other"),
     "a moment that is popped": f"{STATES}.pop('w')",
     "an inner moment that is popped in a loop": lines(f"for states in {STATES}.values():", "    states.pop('w')"),
-    "an inner moment that is popped in a loop over items": lines(
-        f"for _, states in {STATES}.items():", "    states.pop('w')"
-    ),
     "an update of all moments": f"{STATES}.update(params={halved(STATES + '.params')})",
     "a field that is set by its name": "object.__setattr__(optimizer.state, 'step', 0)",
 }  # fmt: skip
