@@ -388,37 +388,29 @@ def test_two_steps_whose_limits_are_alike_and_not_one_variable() -> None:
     assert "def train_step(optimizer, batch" in migrated(text)
 
 
-LAYOUTS = {
-    "several in a line of their own": (
-        "optim.Momentum(\n                0.1, beta=0.9\n            )",
-        """
-        tx=optax.chain(
-            optax.clip(1.0),
-            optax.sgd(0.1, momentum=0.9)
-        ),
-        """,
-    ),
-}
-
-
-@pytest.mark.parametrize(("made", "transformation"), LAYOUTS.values(), ids=LAYOUTS)
-def test_a_chain_is_laid_out_as_the_constructor_was(
-    made: str, transformation: str
-) -> None:
-    new = migrated(f"""
+def test_a_chain_is_laid_out_as_the_constructor_was() -> None:
+    new = migrated("""
         import jax
         import jax.numpy as jnp
         from flax import optim
 
         def train(params, batches, loss_fn):
-            optimizer = {made}.create(params)
+            optimizer = optim.Momentum(
+                0.1, beta=0.9
+            ).create(params)
             for batch in batches:
                 grads = jax.grad(loss_fn)(optimizer.target, batch)
                 grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -1.0, 1.0), grads)
                 optimizer = optimizer.apply_gradient(grads)
             return optimizer.target
         """)
-    assert indent(dedent(transformation).strip(), " " * 8) in new
+    transformation = """
+        tx=optax.chain(
+            optax.clip(1.0),
+            optax.sgd(0.1, momentum=0.9)
+        ),
+"""
+    assert transformation in new
 
 
 HOOKED = """
