@@ -54,14 +54,6 @@ KEPT = {
         ("step=state.step + 1", "step=state.step + 2"),
         f"{COUNT} (train.py:19)",
     ),
-    "a partial call of something unknown": (
-        (END, f"            {PARTIAL}(stats, **grads)()\n{END}"),
-        f"{COUNT} (train.py:25)",
-    ),
-    "the new optimizer is read": (
-        ("stats=stats)\n\n        def train(", "stats=optimizer.target)\n\n        def train("),
-        "its optimizer is used by itself at train.py:19",
-    ),
     "the optimizer is handed on": (
         ("return state.optimizer.target", "return state.optimizer"),
         "its optimizer is handed on at train.py:24",

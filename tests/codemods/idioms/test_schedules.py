@@ -267,10 +267,6 @@ TAKEN_AWAY = {
     "one by keyword ahead of others": ("(optimizer, grad, *, learning_rate_fn, **more)", "(optimizer, grad, **more)"),
     "the first of two by keyword": ("(optimizer, *, learning_rate_fn, grad)", "(optimizer, *, grad)"),
     "the last of two by keyword": ("(optimizer, *, grad, learning_rate_fn)", "(optimizer, *, grad)"),
-    "all on lines of their own": (
-        "(\n    optimizer,\n    grad,\n    *,\n    learning_rate_fn,\n)",
-        "(\n    optimizer,\n    grad,\n)",
-    ),
 }  # fmt: skip
 
 

@@ -34,24 +34,6 @@ stored = {}
 stored["actor"] = adam
 stored["critic"] = sgd
 stored["critic"].target  # is: sgd
-== fields that are set from outside
-class Trainer:
-    pass
-
-first, second = Trainer(), Trainer()
-first.optimizer = adam
-second.optimizer = sgd
-first.optimizer.target  # is: adam
-second.optimizer.target  # is: sgd
-== lists of one helper
-def new():
-    return []
-
-first, second = new(), new()
-first.append(adam)
-second.append(sgd)
-first[0].target  # is: adam
-second[0].target  # is: sgd
 """
 
 TOGETHER = """

@@ -22,16 +22,6 @@ two[0].target  # is: made
 ([] + [made])[0].target  # is: made
 ([made] * 3)[2].target  # is: made
 (*[made], None)[0].target  # is: made
-== items, values and get of a dict
-optimizers = {"a": made}
-for name, optimizer in optimizers.items():
-    optimizer.target  # is: made
-for optimizer in optimizers.values():
-    optimizer.target  # is: made
-for name in optimizers:
-    optimizers[name].target  # is: made
-optimizers.pop("a").target  # is: made
-optimizers.setdefault("b", made).target  # is: made
 == lists and dicts of a defaultdict
 class History:
     def __init__(self):

@@ -33,10 +33,6 @@ PROGRAMS = {
 
     first, second = start(params), start(params, optim.Momentum(0.1).create)
 """,
-    "a variable that is compiled": """
-    create = optim.Adam(0.1).create
-    first, second = jax.jit(create)(params), create(params)
-""",
     "steps in a variable": """
     first = second = optim.Adam(0.1).create(params)
     for _ in range(2):

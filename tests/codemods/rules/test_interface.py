@@ -133,10 +133,6 @@ PROGRAMS = {
         "optim.Adam(0.1)",
         told="[optimizer.replace(optimizer_def=optim.Adam(0.2)).optimizer_def.hyper_params.learning_rate]",
     ),
-    "a bare step, returned": bare(
-        "params, state = (lambda *given: definition.apply_gradient(*given))("
-        "definition.update_hyper_params(beta1=0.5), params, state, gradients(params, batch))"
-    ),
     "a bare step, among others": bare(f"(params, state), batch = {CALL}, 0"),
     "a bare state, stored": bare(
         f"params, state = {CALL}; stored = definition.state_dict(params, state)",

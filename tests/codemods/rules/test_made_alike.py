@@ -246,10 +246,6 @@ TABLES = {
     },
     "a group": own(GROUPS, names='("sign",)'),
     "groups": own(GROUPS),
-    "rates of groups": own(
-        GROUPS,
-        given=", hyper_params=[one.replace(learning_rate=rate) for one in optimizer.optimizer_def.hyper_params]",
-    ),
 }  # fmt: skip
 
 

@@ -332,11 +332,6 @@ MISCALLED = {
         "FO910",
         "sets a hyperparameter twice",
     ),
-    "a step as a value, with a rate": (
-        "optimizer = jax.jit(optimizer.apply_gradient)(grads, learning_rate=0.1)",
-        "FO916",
-        "instead of being called",
-    ),
     "a partial step with a rate": (
         "optimizer = more(functools.partial(optimizer.apply_gradient, learning_rate=0.1))",
         "FO916",

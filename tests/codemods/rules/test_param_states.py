@@ -128,19 +128,11 @@ NEW_LEAVES = "jax.tree_util.tree_leaves(param_states(optimizer))"
 MAPPED = "optax.tree_utils.tree_map_params(optimizer.tx, lambda m, *_: m / 2, optimizer.opt_state)"
 REWRITTEN = {
     "the number of leaves": (f"print(len({LEAVES}))", [f"print(len({NEW_LEAVES}))"]),
-    "that of a model of the old API": (
-        f"print(len(jax.tree_util.tree_leaves({STATES}.params)))",
-        [f"print(len({NEW_LEAVES}))"],
-    ),
     "leaves under a name": (
         lines(f"leaves = {LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"),
         [f"leaves = {NEW_LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"],
     ),
     "a map": (put(halved(STATES)), [f"optimizer = optimizer.replace(opt_state={MAPPED})"]),
-    "a new model of the old API, thrown away": (
-        f"{STATES}.replace(params={halved(STATES + '.params')})",
-        [f"optimizer.replace(opt_state={MAPPED})"],
-    ),
     "that by a name": (
         lines(f"states = {halved(STATES + '.params')}", f"{STATES}.replace(params=states)"),
         ["optimizer.replace(opt_state=states)"],
