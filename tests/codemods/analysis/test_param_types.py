@@ -148,6 +148,8 @@ def initial(batch):
 """
 
 SHORT = """
+== an array
+{"w": jnp.ones(3, jnp.bfloat16)}
 == the type of an array by its name
 {"w": jnp.ones(3, dtype="float16")}
 == a type as a function
@@ -209,6 +211,22 @@ def test_adafactor_never_made_params_float32(given: str) -> None:
     assert len(notes) == (not given)
     assert not any("first step" in note for note in notes)
     assert_alike(textwrap.dedent(text))
+
+
+def test_a_definition_that_keeps_its_interface() -> None:
+    text = """
+        import jax.numpy as jnp
+        from flax import optim
+
+        definition = optim.Adam(0.1)
+        optimizer = definition.create({"w": jnp.ones(3, jnp.bfloat16)})
+        optimizer = optimizer.apply_gradient({"w": jnp.ones(3)}, beta1=0.5)
+        """
+    result = result_of(text)
+    assert {site.status for site in result.sites} == {"rewritten"}
+    [note] = [site for site in result.sites if "16 bits" in site.note]
+    assert note.line == 5
+    assert "beta2" not in note.note
 
 
 def training(text: str) -> str:

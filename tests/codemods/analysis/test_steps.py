@@ -123,6 +123,9 @@ ARRAYS_NEEDED = {
     "a power of 0": "jnp.minimum(1.0, optimizer.state.step ** -0.5)",
     "a method of a value that a list was given": "last([], optimizer.state.step).item()",
     "a method of a sum that a list was given": "last([0], optimizer.state.step + 1).item()",
+    "a method of a leaf": (
+        "jax.tree_util.tree_map(lambda value: value.mean(), {'step': optimizer.state.step})['step']"
+    ),
     "an inverted leaf": (
         "jax.tree_util.tree_map(lambda value: float(~(value > 1)), [params['b'].size, optimizer.state.step])[1]"
     ),

@@ -244,6 +244,11 @@ KEPT_UNCOUNTED = {
         (CHANGED, "            show(state.optimizer.optimizer_def)\n" + CHANGED),
         "its optimizer is used by itself at train.py:18",
     ),
+    "an optimizer beside it": (
+        (MADE, MADE + "\n        def both(params):\n" + ONE + "            for one in (optimizer, create(params).optimizer):\n"
+         + "                show(one.target)\n"),
+        "what its optimizer meets at train.py:17 is no part of it",
+    ),
     "a variable in a block of its own": (
         (CHANGED, "            if stats:\n                old = state.optimizer\n" + READ + CHANGED),
         "a variable for its optimizer cannot be taken away",

@@ -226,6 +226,10 @@ EVIDENCE = {
     "a constructor proves it": ("proven", "def read():\n    return optim.Adam(1e-3).create(None).target\n"),
     "a parameter's annotation declares it": ("declared", "def read(x: optim.Optimizer):\n    return x.target\n"),
     "a quoted annotation declares it": ("declared", "def read(x: 'optim.Optimizer'):\n    return x.target\n"),
+    "an annotated return declares it": (
+        "declared",
+        "def make() -> optim.Optimizer:\n    ...\n\ndef read():\n    return make().target\n",
+    ),
     "an annotated field declares it": (
         "declared",
         "class Agent:\n    x: optim.Optimizer\n\n    def read(self):\n        return self.x.target\n",

@@ -77,6 +77,14 @@ made.optimize(loss_fn)[0].target  # is: made
 functools.reduce(lambda o, batch: o.apply_gradient(batch), batches, made).target  # is: made
 functools.reduce(lambda total, o: total, [made], 0.0).target  # is: unknown
 functools.reduce(lambda first, o: first, [made]).target  # is: made
+== map, filter, sorted, reversed
+[*map(lambda o: o, [made])][0].target  # is: made
+list(filter(None, [made]))[0].target  # is: made
+sorted([made], key=id)[0].target  # is: made
+sorted({"a": made})[0].target  # is: unknown
+next(reversed([made])).target  # is: made
+max([made], key=id).target  # is: made
+next(iter([made])).target  # is: made
 == zip and enumerate
 for optimizer, batch in zip([made], batches):
     optimizer.target  # is: made

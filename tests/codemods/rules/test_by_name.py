@@ -45,6 +45,14 @@ REWRITTEN = {
         "return getattr(optimizer, 'target')",
         "return getattr(optimizer, 'params')",
     ),
+    "an optimizer, or its parameters": (
+        """
+def params_of(x):
+    return x.target if hasattr(x, 'target') else x
+return params_of(step(optimizer)), params_of(params)
+""",
+        "return x.params if hasattr(x, 'params') else x\n",
+    ),
     "a getter for several": (
         "return [*map(operator.attrgetter('target'), [optimizer, step(optimizer)])]",
         "map(operator.attrgetter('params'), [",
