@@ -117,6 +117,10 @@ step(1, made).target  # is: made
 """
 
 GIVEN_TO_FUNCTIONS = """
+== those in a slice
+steps = [other, step]
+for one in steps[1:]:
+    one(made)
 == the others in a list
 first, *others = [other, other, step]
 for one in others:

@@ -16,6 +16,13 @@ MADE
 from library import *
 
 made.target  # is: made
+== a module by its name
+-- library.py
+MADE
+-- train.py
+import importlib
+
+importlib.import_module("library").made.target  # is: made
 """
 
 MAKE = """

@@ -73,6 +73,14 @@ PROGRAMS = """
 - make = functools.partial(optim.Adam, beta1=0.5, weight_decay=0.1)
 + make = functools.partial(optax.adamw, b1=0.5, weight_decay=0.1)
   definition = make(1e-3)
+== a partial class with its rate
+  import functools
+- from flax import optim
++ import optax
+
+- make = functools.partial(optim.Adam, learning_rate=1e-3, beta1=0.5)
++ make = functools.partial(optax.adam, learning_rate=1e-3, b1=0.5)
+  definition = make()
 == a partial class with arguments in a dict
   import functools
 - from flax import optim
