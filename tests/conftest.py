@@ -1,7 +1,5 @@
 """What all tests share: eight devices to run on, and the wheel of the old Flax."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """What is left of legacy optimizers in a file, told without flow, evidence, or anything of the rewriter that it judges."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """The steps of the GitHub Action, run as far as that goes without GitHub."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from textwrap import dedent

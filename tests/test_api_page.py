@@ -1,7 +1,5 @@
 """docs/reference/flax-optim.md: what becomes of each use of `flax.optim`, found by using it. As a script, this writes it anew."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

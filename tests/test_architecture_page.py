@@ -1,7 +1,5 @@
 """docs/architecture.md: what it says is where it says that it is."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

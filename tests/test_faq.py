@@ -1,7 +1,5 @@
 """What docs/faq.md says about numbers, and docs/guide does not measure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """Every fixture: rewritten as expected, and training like before. Run as a script, it writes the expected results anew."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """docs/guide: each program there is rewritten, and trained before and after. As a script, this writes the results anew."""
 
-from __future__ import annotations
-
 import ast
 import re
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Clipping at its edges, trained before and after: in float32, and in float64 as users have it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product

@@ -1,7 +1,5 @@
 """docs/idioms.md: what the rules say, and the verdicts on the fixtures that they act on. As a script, this writes it anew."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

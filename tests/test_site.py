@@ -1,7 +1,5 @@
 """The documentation builds, without a network, and no link within it leads to nowhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

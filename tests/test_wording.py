@@ -1,7 +1,5 @@
 """No page, help text or rule uses a phrase that readers stumbled over."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

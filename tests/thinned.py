@@ -1,7 +1,5 @@
 """Tables of which some rows are tried in every run, and the others among all tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """A way to write legacy programs in tests, and to migrate them."""
 
-from __future__ import annotations
-
 import re
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """Programs that set the step of a state with a schedule, each in another way."""
 
-from __future__ import annotations
-
 from tests.codemods.programs import table
 
 HEAD = """

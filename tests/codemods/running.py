@@ -1,7 +1,5 @@
 """Programs of several files, run as they were and as they are."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Names that cross files, by every way that Python has: an optimizer migrates in all of them, or in none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

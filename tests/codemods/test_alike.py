@@ -1,7 +1,5 @@
 """Whole programs, before and after side by side, in what an optimizer was beside a holder of parameters."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -18,6 +16,8 @@ from optim2optax.legacy import legacy_flax, replaced
 from tests.codemods.optimizers.published import published
 from tests.codemods.programs import OPTAX_ALONE, program, result_of
 from tests.thinned import thinned
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
     import copy
@@ -94,34 +94,6 @@ def assert_left(text: str, code: str) -> None:
         outcome(program(text))
 
 
-NEW_STATES = {
-    "a parameter that has to be named": (
-        """
-def reset(optimizer, *, states=None, fresh=True):
-    if fresh:
-        states = jax.tree_util.tree_map(jnp.zeros_like, optimizer.state.param_states)
-    return optimizer.replace(state=optimizer.state.replace(param_states=states))
-""",
-        "return reset(step(optimizer)).target",
-    ),
-    "some of the moments, by name": (
-        """
-def damp(optimizer):
-    states = dict(optimizer.state.param_states)
-    states["w"] = states["w"].replace(grad_ema=0.1 * states["w"].grad_ema)
-    return optimizer.replace(state=optimizer.state.replace(param_states=states))
-""",
-        "return step(damp(step(optimizer))).target",
-    ),
-}
-
-
-@pytest.mark.usefixtures("legacy_wheel")
-@pytest.mark.parametrize(("functions", "body"), NEW_STATES.values(), ids=NEW_STATES)
-def test_a_new_state_is_given_as_it_was(functions: str, body: str) -> None:
-    assert_alike(text_of(body, functions))
-
-
 RATES_OF_STEPS = {
     "that of the constructor, in a loop of JAX": """
 def both(optimizer, rate):
@@ -157,14 +129,12 @@ return optimizer.target, step(definition.create(params)).target
 }
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("style", ["train-state", "functional"])
 @pytest.mark.parametrize("body", RATES_OF_STEPS.values(), ids=RATES_OF_STEPS)
 def test_the_learning_rates_are_those_of_before(body: str, style: Style) -> None:
     assert_alike(text_of(body), Options(style=style))
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     "name",
     [name for name in published() if name not in ("MultiOptimizer", "WeightNorm")],
@@ -181,25 +151,6 @@ def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> Non
         text_of(f"made = optim.{name}(0.5).create(params)\nreturn {read}")
     )
     assert "hyper_params" not in after
-
-
-PICKLED = """
-import pickle
-from flax import serialization
-stored = pickle.dumps({stored})
-return {read}
-"""
-RESTORED = "step(serialization.from_state_dict(optimizer, pickle.loads(stored))).target"
-DICTS = {
-    "by a function": "jax.device_get(serialization.to_state_dict(step(optimizer)))",
-    "by its method": "step(optimizer).state_dict()",
-}
-
-
-@pytest.mark.usefixtures("legacy_wheel")
-@pytest.mark.parametrize("stored", DICTS.values(), ids=DICTS)
-def test_a_state_dict_may_be_pickled(stored: str) -> None:
-    assert_alike(text_of(PICKLED.format(stored=stored, read=RESTORED)))
 
 
 PICKLES = {
@@ -250,7 +201,6 @@ return step(agent.optimizer).target
 }
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("body", PICKLES.values(), ids=PICKLES)
 def test_an_optimizer_is_pickled_without_its_functions(body: str) -> None:
     text = text_of(body).replace("import optim", "import jax_utils, optim", 1)
@@ -324,7 +274,6 @@ return advance(step(optimizer), [dict(zip(['weight_decay'], [0.1]))][0]).target
 }
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("body", UNPACKED.values(), ids=UNPACKED)
 def test_overrides_that_may_be_others_than_a_rate_are_left(body: str) -> None:
     assert_left(text_of(body), "FO904")
@@ -358,14 +307,12 @@ READ_USUALLY = (
 )
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(("body", "optimizer"), thinned(READ_OF_EACH, *READ_USUALLY))
 def test_a_state_is_read_as_it_was(body: str, optimizer: str) -> None:
     text = text_of(body.format(field=FIELDS[optimizer]))
     assert_alike(text.replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)"))
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("optimizer", ["Adam", "Momentum"])
 def test_parameters_may_be_called_as_what_optax_keeps(optimizer: str) -> None:
     text = text_of(
@@ -426,13 +373,34 @@ trainer = Trainer(step(optimizer))
 return trainer.state.state.step, trainer.state.target
 """,
     "a deep copy": "return step(copy.deepcopy(step(optimizer))).target",
+    "a new state by a parameter that has to be named": """
+def reset(optimizer, *, states=None, fresh=True):
+    if fresh:
+        states = jax.tree_util.tree_map(jnp.zeros_like, optimizer.state.param_states)
+    return optimizer.replace(state=optimizer.state.replace(param_states=states))
+return reset(step(optimizer)).target
+""",
+    "some new moments, by name": """
+def damp(optimizer):
+    states = dict(optimizer.state.param_states)
+    states["w"] = states["w"].replace(grad_ema=0.1 * states["w"].grad_ema)
+    return optimizer.replace(state=optimizer.state.replace(param_states=states))
+return step(damp(step(optimizer))).target
+""",
+    **{
+        f"a state dict that is pickled, {way}": f"""
+from flax import serialization
+stored = pickle.dumps({stored})
+return step(serialization.from_state_dict(optimizer, pickle.loads(stored))).target
+"""
+        for way, stored in {
+            "by a function": "jax.device_get(serialization.to_state_dict(step(optimizer)))",
+            "by its method": "step(optimizer).state_dict()",
+        }.items()
+    },
 }
 LEFT = {
     "the name of its type": ("return type(optimizer.optimizer_def).__name__", "FO924"),
-    "the name of the type of what made it": (
-        "kind = type(definition)\nreturn optimizer.target, kind.__name__",
-        "FO924",
-    ),
     "a method of what made it, by its name": ("return getattr(definition, 'create')(params).target", "FO916"),
     "an attribute by a text": ("return '{0.state.step}'.format(optimizer)", "FO924"),
     "an attribute by a text with names": ("return '{o.target[w].size:d}'.format_map({'o': optimizer})", "FO924"),
@@ -479,23 +447,17 @@ return dict(zip(names, jax.tree_util.tree_leaves(optimizer)))["step"]
 
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
-def test_what_a_train_state_does_as_well(
-    body: str, x64: bool, legacy_wheel: object
-) -> None:
+def test_what_a_train_state_does_as_well(body: str, x64: bool) -> None:
     assert_alike(text_of(body))
 
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
-def test_what_parameters_and_a_state_do_as_well(
-    body: str, legacy_wheel: object
-) -> None:
+def test_what_parameters_and_a_state_do_as_well(body: str) -> None:
     assert_alike(text_of(body), Options(style="functional"))
 
 
 @pytest.mark.parametrize(("body", "code"), LEFT.values(), ids=LEFT)
-def test_what_a_train_state_does_not(
-    body: str, code: str, legacy_wheel: object
-) -> None:
+def test_what_a_train_state_does_not(body: str, code: str) -> None:
     assert_left(text_of(body), code)
 
 
@@ -530,13 +492,13 @@ other = definition.create(Pair(params["w"], params["b"]))
 
 
 @pytest.mark.parametrize("body", OF_ANY_SHAPE.values(), ids=OF_ANY_SHAPE)
-def test_parameters_of_any_shape(body: str, legacy_wheel: object) -> None:
+def test_parameters_of_any_shape(body: str) -> None:
     assert_alike(
         text_of(f"{body.strip()}\nreturn jax.tree_util.tree_leaves(step(other).target)")
     )
 
 
-def test_parameters_of_which_nothing_is_known(legacy_wheel: object) -> None:
+def test_parameters_of_which_nothing_is_known() -> None:
     """The train state says so itself if they are no mapping."""
     result = result_of(
         text_of(
@@ -586,7 +548,7 @@ USUAL = (
 
 @pytest.mark.parametrize(("rate", "loop"), thinned(RATES_IN_LOOPS, *USUAL))
 def test_a_rate_in_a_loop_has_the_type_of_the_one_before(
-    rate: str, loop: str, x64: bool, legacy_wheel: object
+    rate: str, loop: str, x64: bool
 ) -> None:
     body = f"""
 dtype = jnp.result_type(float)
@@ -623,9 +585,7 @@ return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
         pytest.param(OF_AN_ARRAY.format(dtype=""), False, id="floats"),
     ],
 )
-def test_a_traced_rate_in_a_loop(
-    body: str, is_of_another_type: bool, legacy_wheel: object
-) -> None:
+def test_a_traced_rate_in_a_loop(body: str, is_of_another_type: bool) -> None:
     assert ("keep_types(" in assert_alike(text_of(body))) == is_of_another_type
 
 
@@ -636,9 +596,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES)
-def test_the_type_of_the_step_of_an_optimizer_of_shapes(
-    body: str, legacy_wheel: object
-) -> None:
+def test_the_type_of_the_step_of_an_optimizer_of_shapes(body: str) -> None:
     found = "shape.target['w'].shape, str(shape.state.step.dtype)"
     after = assert_alike(text_of(f"{body}\nreturn {found}"))
     assert "str(shape.step.dtype)" in after
@@ -689,24 +647,24 @@ UNITS = {
 @pytest.mark.filterwarnings("ignore:Casting from complex")
 @pytest.mark.parametrize("definition", OF_REALS)
 def test_optimizers_that_step_complex_parameters_otherwise_are_left(
-    definition: str, legacy_wheel: object
+    definition: str,
 ) -> None:
     assert_left(COMPLEX.format(definition=definition, unit="1j"), "FO925")
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-def test_what_makes_complex_numbers(unit: str, legacy_wheel: object) -> None:
+def test_what_makes_complex_numbers(unit: str) -> None:
     assert_left(COMPLEX.format(definition="Adam(0.1)", unit=unit), "FO925")
 
 
 @pytest.mark.parametrize("definition", OF_ALL)
 def test_optimizers_that_step_complex_parameters_alike(
-    definition: str, x64: bool, legacy_wheel: object
+    definition: str, x64: bool
 ) -> None:
     assert_alike(COMPLEX.format(definition=definition, unit="1j"))
 
 
-def test_who_asks_for_complex_numbers_makes_none(legacy_wheel: object) -> None:
+def test_who_asks_for_complex_numbers_makes_none() -> None:
     assert_alike(
         COMPLEX.format(
             definition="Adam(0.1)", unit="isinstance(params, (complex, str))"
@@ -755,7 +713,5 @@ JOINED = {
 
 
 @pytest.mark.parametrize(("second", "body"), JOINED.values(), ids=JOINED)
-def test_optimizers_that_meet_have_the_same_structure(
-    second: str, body: str, legacy_wheel: object
-) -> None:
+def test_optimizers_that_meet_have_the_same_structure(second: str, body: str) -> None:
     assert_alike(OF_MODELS.format(second=second, body=body))

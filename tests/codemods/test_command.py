@@ -1,7 +1,5 @@
 """The codemod under LibCST's own runner, for real."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An internal error costs the file in which it happens, and what has to do with that; never the run."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterable
 from functools import cache

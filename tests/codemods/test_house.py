@@ -4,8 +4,6 @@ The walks of `tests/walks/` are taken in a copy of the repository, as a newcomer
 for an idiom its line in the list of their order. Then all that lists modules has to know them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

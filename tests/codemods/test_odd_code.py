@@ -1,7 +1,5 @@
 """Code that nobody writes, and that Python allows, does not stop the analysis."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

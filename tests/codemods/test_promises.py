@@ -1,7 +1,5 @@
 """The promises of the design, each on whole small programs: bytes in, bytes and an account out."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What must not change: code that only looks like it, and every byte outside of the edited statements."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

@@ -1,7 +1,5 @@
 """The vocabulary is what exists, or existed, under these names; and nothing else says names of these packages."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import warnings

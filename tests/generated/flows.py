@@ -6,8 +6,6 @@ definition that becomes one at the end of the chain. Beside it there may be deco
 something else; what is done with them is put into `notes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random

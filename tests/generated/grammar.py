@@ -5,8 +5,6 @@ how `flax.optim` is imported, which optimizers there are and how they are made, 
 is read of them beside it, and how all this is written: indentation, line ends, comments, blank lines, parentheses, encoding.
 """
 
-from __future__ import annotations
-
 import codecs
 from pathlib import Path
 from random import Random

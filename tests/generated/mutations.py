@@ -1,7 +1,5 @@
 """Files at random: a given one, of which some statements are gone, doubled, exchanged or wrapped, and some names are others."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Sequence
 

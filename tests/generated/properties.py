@@ -1,7 +1,5 @@
 """What is true of every migration, whatever the program."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import io

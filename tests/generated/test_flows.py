@@ -3,8 +3,6 @@
 OPTIM2OPTAX_PROGRAMS is how many are tried; `python -m benchmarks.flows` tries them by the thousand, and counts.
 """
 
-from __future__ import annotations
-
 import os
 from random import Random
 

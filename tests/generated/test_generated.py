@@ -4,8 +4,6 @@ OPTIM2OPTAX_PROGRAMS is how many of each kind are tried; a long run has 50,000 o
 files to change, beside the programs of the fixtures.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """However the files of a program import from each other, an optimizer migrates in all of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

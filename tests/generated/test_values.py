@@ -3,8 +3,6 @@
 `python -m benchmarks.values` tries them by the thousand, and counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 from random import Random
 

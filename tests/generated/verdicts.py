@@ -4,8 +4,6 @@ A program is a few files, of which `train.py` has a function `run(params, batche
 numbers to compare, and plain values, which are equal or not. It may import `toolbelt`, which no migration is given.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

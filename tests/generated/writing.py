@@ -5,8 +5,6 @@ of that symbol, and `<symbol!>` the same one wherever it stands; `<n>` is a new 
 the level of the module, and what stands ahead of a line `--- NAME` is a file of its own. `let NAME TEXT` draws a symbol.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

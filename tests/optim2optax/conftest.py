@@ -1,7 +1,5 @@
 """A project folder to work in, and the command line to call in it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Folders with small programs and notebooks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs that are run to their end, in a process of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Small legacy programs for the tests of the application."""
 
-from __future__ import annotations
-
 LEGACY = """\
 import jax
 from flax import optim

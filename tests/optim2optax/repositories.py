@@ -1,7 +1,5 @@
 """Git repositories in which the application is run."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The functions for other programs, and that each example of them, in docstrings and in docs/api.md, is true."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

@@ -1,7 +1,5 @@
 """Commands that README.md and docs/ show without an output, in a repository as they think of it: they do their work."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`[tool.optim2optax]`: a mistake is named by file and key and ends the run with 2; the command line wins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

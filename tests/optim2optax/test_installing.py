@@ -1,7 +1,5 @@
 """Installed as others install it, by real pre-commit: small, complete, and its hooks fail first, then pass."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import venv

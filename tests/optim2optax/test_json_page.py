@@ -1,7 +1,5 @@
 """docs/reference/json.md names every key that the reports have, and no other."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where the wheel of the old Flax comes from, and that it is the published one."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every command in README.md and docs/ does what it says there. As a script, this writes the outputs anew."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What people reported when `flax.optim` was gone, each as a small project: what `doctor` says, and what `rewrite` makes of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

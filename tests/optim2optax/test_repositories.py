@@ -1,7 +1,5 @@
 """Of several repositories each is a project of its own. What must stay one project comes first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

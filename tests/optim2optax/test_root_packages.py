@@ -1,7 +1,5 @@
 """A repository that is a package itself: its files find one another by the name of its folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

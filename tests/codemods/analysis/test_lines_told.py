@@ -3,8 +3,6 @@
 First, what is not told: code beside these lines, and what is no optimizer.
 """
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

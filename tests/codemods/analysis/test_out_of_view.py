@@ -7,8 +7,6 @@ The programs are in `out_of_view/`. Each begins with `== ` and what it is about;
 with `-- ` and its path. If something is told of it, its name ends so. All import what they share from `common`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A learning rate that each step sets, where a parameter of the model is called `learning_rate` too."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest
@@ -58,9 +56,6 @@ NOT_CALLED_SO = {
     "a model that a function elsewhere gives": program(model="make()", imports="from elsewhere import make"),
     "layers from elsewhere": program("Layer()(x)", imports="from elsewhere import Layer"),
     "a model of a file that is not in view": program(model="Model()", imports="from .models import Model"),
-    "a model that a function is given": program()
-    .replace("key, x, grads", "key, model, x, grads")
-    .replace("        model = Scaled()\n", ""),
 }  # fmt: skip
 CALLED_SO = {
     "a parameter": program("self.param('learning_rate', nn.initializers.ones, ())"),

@@ -1,7 +1,5 @@
 """Complex parameters stop an optimizer, and those of 16 bits are told; such numbers elsewhere do neither."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """Of a large program the files are asked about to which optimizers may get; the others help to answer."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

@@ -1,7 +1,5 @@
 """Whose `apply_gradient` it is: a line changes only if its own receiver is shown to be an optimizer."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import FileResult, Options
@@ -57,14 +55,6 @@ class Trainer:
 
     def step(self, model):
         return model.apply_gradient(self.loss)
-== a function that callers give
-import jax
-
-def step(model, loss_fn):
-    return model.apply_gradient(loss_fn)
-
-def train(model):
-    return step(model, lambda params: params)
 == arguments and results that it never had
 import jax
 from elsewhere import Rule

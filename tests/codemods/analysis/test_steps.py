@@ -1,7 +1,5 @@
 """The step of a train state is a number where that does, and an array where a program needs one."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated

@@ -1,11 +1,11 @@
 """The leaves of optimizers, and trees whose leaves are optimizers."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import OPTAX_ALONE, result_of, table
 from tests.codemods.test_alike import assert_alike
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
 import jax
@@ -32,7 +32,6 @@ REST = """every = structure.unflatten([one.apply_gradient(gradients(one.target))
 """
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_whole_optimizers_are_counted_as_before() -> None:
     after = assert_alike(PROGRAM.format(stop=", is_leaf=is_optimizer", rest=REST))
     assert "isinstance(x, train_state.TrainState)" in after
@@ -46,7 +45,6 @@ def test_arrays_are_not(stop: str) -> None:
     assert "FO924" in {site.code for site in result_of(text, OPTAX_ALONE).sites}
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     "rest",
     [
@@ -77,7 +75,6 @@ def test_how_many_there_are(rest: str) -> None:
     assert "FO924" in {site.code for site in result_of(text, OPTAX_ALONE).sites}
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     "rest",
     [
@@ -108,11 +105,6 @@ def run():
     return read(optimizer), read(params)
 """
 TELLING = """
-== a way that returns
-def read(x):
-    if isinstance(x, optim.Optimizer):
-        return total(x.target)
-    return total(x)
 == a name that is set anew
 def read(x):
     if isinstance(x, optim.Optimizer):
@@ -152,7 +144,6 @@ def read(x):
 """
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("reads", table(TELLING, values=1))
 def test_a_test_tells_parameters_from_their_optimizer(reads: str) -> None:
     assert_alike(TESTED.format(reads=reads))

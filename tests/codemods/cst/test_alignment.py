@@ -1,7 +1,5 @@
 """Arguments below each other behind an opening parenthesis. First, those that stay where they are."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest
@@ -76,12 +74,6 @@ def test_optimizers_are_aligned_as_before() -> None:
 
 
 LAID_OUT = """
-== a comment behind the only one, on the line of the call
-- optimizer = optim.Adam(1e-3).create(params,  # of the model
-+ optimizer = train_state.TrainState.create(apply_fn=None,
-+     params=params,  # of the model
-+     tx=optax.adam(1e-3),
-      )
 == comments on lines of their own
 - optimizer = optim.Momentum(
 -     learning_rate=0.1,

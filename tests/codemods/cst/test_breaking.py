@@ -1,7 +1,5 @@
 """Statements that became too long are broken, and keep the comments between their arguments."""
 
-from __future__ import annotations
-
 from textwrap import dedent, indent
 
 from codemods import Source, migrate

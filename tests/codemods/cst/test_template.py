@@ -1,7 +1,5 @@
 """Templates: what is put into a hole keeps its text and its meaning."""
 
-from __future__ import annotations
-
 import libcst as cst
 import pytest
 

@@ -1,7 +1,5 @@
 """What may happen between two moments, what that changes, and which settings a read may find."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

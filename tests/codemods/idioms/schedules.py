@@ -1,7 +1,5 @@
 """Programs whose steps set the learning rate, of what stands where in them."""
 
-from __future__ import annotations
-
 import re
 from textwrap import dedent, indent
 

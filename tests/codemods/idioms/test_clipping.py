@@ -1,7 +1,5 @@
 """Gradients that are clipped just before a step. First, what only looks like that."""
 
-from __future__ import annotations
-
 from textwrap import dedent, indent
 
 import pytest
@@ -62,10 +60,6 @@ LEFT = """
 NORM
 grads = jax.tree_util.tree_map(lambda g: 2 * g, grads)
 grads = jax.tree_util.tree_map(lambda g: g * jnp.minimum(1.0, limit / norm), grads)
-== the step is not what follows
--
-CLIPPED
-grads = jax.lax.pmean(grads, 'batch')
 == the branch does more
 the branch that clips does more than that
 if limit:
@@ -78,9 +72,6 @@ BY_VALUE
 == two limits
 -
 grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)
-== on one side
--
-grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)
 == a limit that the loop changes
 `config.limit` at train.py:11 may be another when the optimizer is made
 grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.limit, config.limit), grads)
@@ -100,9 +91,6 @@ if next(flags):
 == what tells the leaves apart
 -
 grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads, is_leaf=is_pair)
-== no clipping at all
--
-grads = jax.tree_util.tree_map(lambda g: g / limit, grads)
 """
 
 
@@ -220,12 +208,6 @@ def test_forms_that_are_not_stay(scaled: str) -> None:
     assert line.encode() in result.after
     why = "nothing shows that `optax.clip_by_global_norm` does the same for all norms"
     assert why in notes_of(result)
-
-
-def test_by_value() -> None:
-    result = migrated(program("BY_VALUE"))
-
-    assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in " ".join(result.split())
 
 
 @pytest.mark.parametrize(
@@ -406,41 +388,29 @@ def test_two_steps_whose_limits_are_alike_and_not_one_variable() -> None:
     assert "def train_step(optimizer, batch" in migrated(text)
 
 
-LAYOUTS = {
-    "in one line": (
-        "optim.Momentum(learning_rate=0.1)",
-        "tx=optax.chain(optax.clip(1.0), optax.sgd(learning_rate=0.1, momentum=0.9)),",
-    ),
-    "several in a line of their own": (
-        "optim.Momentum(\n                0.1, beta=0.9\n            )",
-        """
-        tx=optax.chain(
-            optax.clip(1.0),
-            optax.sgd(0.1, momentum=0.9)
-        ),
-        """,
-    ),
-}
-
-
-@pytest.mark.parametrize(("made", "transformation"), LAYOUTS.values(), ids=LAYOUTS)
-def test_a_chain_is_laid_out_as_the_constructor_was(
-    made: str, transformation: str
-) -> None:
-    new = migrated(f"""
+def test_a_chain_is_laid_out_as_the_constructor_was() -> None:
+    new = migrated("""
         import jax
         import jax.numpy as jnp
         from flax import optim
 
         def train(params, batches, loss_fn):
-            optimizer = {made}.create(params)
+            optimizer = optim.Momentum(
+                0.1, beta=0.9
+            ).create(params)
             for batch in batches:
                 grads = jax.grad(loss_fn)(optimizer.target, batch)
                 grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -1.0, 1.0), grads)
                 optimizer = optimizer.apply_gradient(grads)
             return optimizer.target
         """)
-    assert indent(dedent(transformation).strip(), " " * 8) in new
+    transformation = """
+        tx=optax.chain(
+            optax.clip(1.0),
+            optax.sgd(0.1, momentum=0.9)
+        ),
+"""
+    assert transformation in new
 
 
 HOOKED = """

@@ -1,7 +1,5 @@
 """A learning rate that steps set is injected as it is, and made a float where something shows that it may be none."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated

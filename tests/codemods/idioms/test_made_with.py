@@ -1,7 +1,5 @@
 """Hyperparameters that are read, as the constructor was given them. First, where they have no name any more."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated, program, project, result_of

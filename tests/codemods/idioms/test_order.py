@@ -1,7 +1,5 @@
 """The order of the idioms: each knows those before it, and no other."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

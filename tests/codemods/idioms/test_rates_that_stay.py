@@ -1,7 +1,5 @@
 """Learning rates that must not become schedules in the transformation, each with the reason that is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.idioms.schedules import legacy

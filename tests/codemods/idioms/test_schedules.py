@@ -1,7 +1,5 @@
 """Learning rates that become schedules in the transformation. Those that must not are in test_rates_that_stay."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest
@@ -228,20 +226,6 @@ def train(params, grads, schedule, resume):
 > optimizer = create(params, lr=schedule)
 > optimizer = create(params, schedule)
 > optimizer = optimizer.apply_gradients(grads=grad)
-== the optimizer of an object
-from flax import optim
-
-schedule = lambda step: 0.1 / (step + 1)
-
-class Trainer:
-    def __init__(self, params):
-        self.optimizer = optim.Momentum(0.1).create(params)
-
-    def step(self, grad):
-        lr = schedule(self.optimizer.state.step)
-        self.optimizer = self.optimizer.apply_gradient(grad, learning_rate=lr)
-> self.optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9))
-> self.optimizer = self.optimizer.apply_gradients(grads=grad)
 == made of a flag, which is not read before it is parsed
 from absl import app, flags
 from flax import optim
@@ -289,10 +273,6 @@ TAKEN_AWAY = {
     "one by keyword ahead of others": ("(optimizer, grad, *, learning_rate_fn, **more)", "(optimizer, grad, **more)"),
     "the first of two by keyword": ("(optimizer, *, learning_rate_fn, grad)", "(optimizer, *, grad)"),
     "the last of two by keyword": ("(optimizer, *, grad, learning_rate_fn)", "(optimizer, *, grad)"),
-    "all on lines of their own": (
-        "(\n    optimizer,\n    grad,\n    *,\n    learning_rate_fn,\n)",
-        "(\n    optimizer,\n    grad,\n)",
-    ),
 }  # fmt: skip
 
 

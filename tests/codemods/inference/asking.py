@@ -12,8 +12,6 @@ outermost attribute. An answer may be
 - `unknown`.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Binding is compared with what Python itself binds."""
 
-from __future__ import annotations
-
 import ast
 from functools import partial
 from typing import Any

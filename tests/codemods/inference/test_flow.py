@@ -1,7 +1,5 @@
 """Where an optimizer goes, before and after. First, what stays although an optimizer goes by."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from textwrap import dedent
 
@@ -73,32 +71,6 @@ BESIDE = """
   def chosen(x):
 -     return x._filter_fn, make(None).target
 +     return x._filter_fn, make(None).params
-== a target of something else that is passed beside the optimizer
-  def loss(opt, batch):
--     return ((opt.target["w"] - batch.target) ** 2).mean()
-+     return ((opt.params["w"] - batch.target) ** 2).mean()
-
-  def train(params, batch):
-      opt = make(params)
-      return loss(opt, batch)
-== another key of a dict
-  def read(params, camera):
-      things = {"opt": make(params), "camera": camera}
--     return things["opt"].target, things["camera"].target
-+     return things["opt"].params, things["camera"].target
-== a tree map that keeps the old optimizer when gradients overflow
-  import functools
-
-  import jax
-  import jax.numpy as jnp
-
-  def train(params, grads, finite):
-      old = make(params)
--     new = old.apply_gradient(grads)
-+     new = old.apply_gradients(grads=grads)
-      kept = jax.tree_util.tree_map(functools.partial(jnp.where, finite), new, old)
--     return kept.target
-+     return kept.params
 """
 
 
@@ -263,10 +235,6 @@ EVIDENCE = {
         "class Agent:\n    x: optim.Optimizer\n\n    def read(self):\n        return self.x.target\n",
     ),
     "apply_gradient deduces it": ("deduced", "def read(x):\n    x = x.apply_gradient(None)\n    return x.target\n"),
-    "a constructor outweighs an annotation": (
-        "proven",
-        "def read(x: optim.Optimizer):\n    return x.target\n\nread(optim.Adam(1e-3).create(None))\n",
-    ),
 }  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Where an optimizer goes, the rewriting follows. Each program ends in a read of `.target` that only the flow can explain."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated, project, result_of, table
@@ -30,11 +28,6 @@ class State(collections.namedtuple("State", ["step", "inner"])):
         return self.inner
 
 thing = State(0, make(None)).read()
-== a dict of annotated elements
-def read(made: "dict[str, optim.Optimizer]"):
-    global thing
-    for name, thing in made.items():
-        print(name)
 == what an annotated callable returns
 def read(maker: typing.Callable[[Any], optim.Optimizer]):
     global thing
@@ -82,11 +75,6 @@ match {"kind": "adam", "a": make(None), "b": make(None)}:
         thing = rest["b"]
     case {"kind": None}:
         pass
-== *args of which the type is given
-def read(*args: optim.Optimizer, **kwargs: "optim.Optimizer"):
-    global thing
-    thing = args[0]
-    return [x.target for x in kwargs.values()]
 == an attribute and a key of an annotated type
 class Agent:
     def __init__(self, get):

@@ -1,7 +1,5 @@
 """Programs of which inference says too little or too much, each with what it says."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.inference.asking import assert_answers

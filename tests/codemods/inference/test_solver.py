@@ -1,7 +1,5 @@
 """Inference ends, however long a chain is, and its cost grows with the question alone."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """Conversions of definitions that stand alone, as source text and as objects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import libcst as cst

@@ -1,7 +1,5 @@
 """The optimizers that Flax published, without those that people had in copies of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from codemods.optimizers import optimizers

@@ -1,7 +1,5 @@
 """What the constructor of each legacy optimizer becomes, as source text."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io

@@ -1,7 +1,5 @@
 """What makes an optimizer of one's own class: it is a transformation where it stands, whatever rate it is given."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated

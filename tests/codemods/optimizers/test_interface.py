@@ -1,7 +1,5 @@
 """The classes that keep the interface of legacy definitions, against the real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

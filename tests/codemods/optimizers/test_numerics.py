@@ -1,7 +1,5 @@
 """Each conversion against the real legacy optimizer: the same gradients, float64, a hundred steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Of each site: which others migrate with it, for which it stays, and where its optimizer comes from."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 from codemods import Options, Source, migrate

@@ -1,7 +1,5 @@
 """Whole optimizers or nothing, and what the user can say about it."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from textwrap import dedent

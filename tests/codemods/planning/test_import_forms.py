@@ -1,7 +1,5 @@
 """Every form of import: the legacy name goes, what replaces it comes in its place, all else stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated, program, project, result_of

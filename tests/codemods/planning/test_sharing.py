@@ -1,7 +1,5 @@
 """Helpers that are long, or that several files need: one new module has them, where one can be imported."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is still there and is taken otherwise: untouched, then rewritten, then told, in whole programs."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from importlib import import_module

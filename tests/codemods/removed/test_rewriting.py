@@ -1,7 +1,5 @@
 """What else has been removed since: untouched without the option, then each kind of use, in whole programs."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 from typing import Any
 
@@ -24,9 +22,6 @@ UNTOUCHED = {
     ),
     "keys": "import jax\n\nkey = jax.random.PRNGKey(0)\n",
     "a pop of one value": "import flax\n\nparams = variables.pop('params')\n",
-    "strings that are no annotations": (
-        "import numpy as np\n\nx = 'np.int'\ndef f(x='np.int'):\n    'np.int'\n    return {'np.int': 'jax.tree_map'}\n"
-    ),
     "values in annotations": (
         "import numpy as np\nfrom typing import Annotated, Literal\n\n"
         "def f(x: Literal['np.int'], y: 'Literal[\"np.int\"]', z: Annotated['np.int32', 'np.int']): ...\n"

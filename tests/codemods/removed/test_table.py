@@ -1,7 +1,5 @@
 """The table of removed names beside the packages as they are installed."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import platform

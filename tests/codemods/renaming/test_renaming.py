@@ -1,7 +1,5 @@
 """`state` for variables that were called optimizer. First, those that keep their name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

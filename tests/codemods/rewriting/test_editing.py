@@ -1,7 +1,5 @@
 """Helpers come with the imports that they need, under other names where the file has these for something else."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

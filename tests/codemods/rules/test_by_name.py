@@ -1,11 +1,11 @@
 """Attributes of optimizers that are read by a name in a string, old and new side by side."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import program, project
 from tests.codemods.test_alike import assert_alike, assert_left, text_of
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 LEFT = {
     "a state": "return getattr(optimizer, 'state').step",
@@ -97,23 +97,23 @@ def program_of(body: str) -> str:
 
 
 @pytest.mark.parametrize("body", LEFT.values(), ids=LEFT)
-def test_what_is_left_by_name(body: str, legacy_wheel: object) -> None:
+def test_what_is_left_by_name(body: str) -> None:
     assert_left(program_of(body), "FO916")
 
 
 @pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
-def test_a_name_for_other_objects_too(body: str, legacy_wheel: object) -> None:
+def test_a_name_for_other_objects_too(body: str) -> None:
     assert_left(program_of(body), "FO909")
 
 
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
-def test_names_of_other_objects_stay(body: str, legacy_wheel: object) -> None:
+def test_names_of_other_objects_stay(body: str) -> None:
     after = assert_alike(program_of(body))
     assert "'target'" in after
 
 
 @pytest.mark.parametrize(("body", "new"), REWRITTEN.values(), ids=REWRITTEN)
-def test_the_target_by_its_name(body: str, new: str, legacy_wheel: object) -> None:
+def test_the_target_by_its_name(body: str, new: str) -> None:
     after = assert_alike(program_of(body))
     assert new in after
     assert "target'" not in after

@@ -1,7 +1,5 @@
 """What the catalogue tells of rules and reasons."""
 
-from __future__ import annotations
-
 from codemods.rules import Rule, catalogue
 
 

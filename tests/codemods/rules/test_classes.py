@@ -1,7 +1,5 @@
 """Classes that are values: what stands in their place, in whole programs. What must be left is in test_refusals."""
 
-from __future__ import annotations
-
 import io
 from textwrap import dedent
 
@@ -60,14 +58,6 @@ def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> No
 
 
 PROGRAMS = """
-== arguments in a dict
-- from flax import optim
-+ import optax
-
-- definition = optim.Adam(**config)
-+ FLAX_ADAM
-+
-+ definition = flax_adam(**config)
 == one of two classes
 - from flax import optim
 + import optax
@@ -118,15 +108,6 @@ PROGRAMS = """
       raise ValueError(name)
 - definition = getattr(flax.optim, name)(learning_rate=0.1)
 + definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
-== the type of a class
-- from typing import Type
-- from flax import optim
-+ from typing import Callable
-+ import optax
-
-- def make(optimizer_class: Type[optim.OptimizerDef], rate):
-+ def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
-      return optimizer_class(learning_rate=rate)
 == the type of a class, and that of a module
   from typing import Type
 - from flax import linen as nn, optim

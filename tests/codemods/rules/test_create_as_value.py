@@ -1,7 +1,5 @@
 """`create` and `apply_gradient` as values become functions; whole programs, before and after."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.generated.verdicts import verdict
@@ -34,10 +32,6 @@ PROGRAMS = {
         return create(params)
 
     first, second = start(params), start(params, optim.Momentum(0.1).create)
-""",
-    "a variable that is compiled": """
-    create = optim.Adam(0.1).create
-    first, second = jax.jit(create)(params), create(params)
 """,
     "steps in a variable": """
     first = second = optim.Adam(0.1).create(params)

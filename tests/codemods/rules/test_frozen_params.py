@@ -1,7 +1,5 @@
 """Frozen parameters in the place of those of a model, which are plain dicts today."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

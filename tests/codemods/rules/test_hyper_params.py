@@ -1,7 +1,5 @@
 """Hyperparameters of a definition that steps are given, or that are read. First, what is left, each with the reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -64,11 +62,6 @@ LEFT = {
     "more than the groups": (GROUPS, step(*(new(f"{HYPER_PARAMS}[{index}]") for index in range(3))), "FO910"),
     "those of the groups from elsewhere": (GROUPS, step(new("config[0]"), new("config[1]")), "FO910"),
     "those of the groups in names from elsewhere": (GROUPS, step(new("config"), new("rate")), "FO910"),
-    "groups that are unpacked": (
-        f"optim.MultiOptimizer(*[{FIRST}, {SECOND}])",
-        step(new(f"{HYPER_PARAMS}[0]"), new(f"{HYPER_PARAMS}[1]")),
-        "FO910",
-    ),
     "groups of which some are unpacked": (
         f"optim.MultiOptimizer({FIRST}, *[{SECOND}])",
         step(new(f"{HYPER_PARAMS}[0]"), new(f"{HYPER_PARAMS}[1]")),
@@ -210,24 +203,6 @@ def test_those_that_have_a_name_and_are_handed_on() -> None:
         """).after.decode()
     assert "used = optimizer.tx.hyper_params" in after
     assert "describe(used), used.beta1, optimizer.params" in after
-
-
-def test_those_that_a_method_of_ones_own_is_given() -> None:
-    after = migrated("""
-        import jax.numpy as jnp
-        from flax import optim
-
-        class Sign(optim.OptimizerDef):
-            def init_param_state(self, param):
-                return None
-
-            def apply_param_gradient(self, step, hyper_params, param, state, grad):
-                return param - hyper_params.learning_rate * jnp.sign(grad), None
-
-        def train(params, grads, hyper_params):
-            return Sign(hyper_params).create(params).apply_gradient(grads).target
-        """)
-    assert "param - hyper_params.learning_rate * jnp.sign(grad)" in after
 
 
 CLASS = """

@@ -1,10 +1,10 @@
 """Optimizers that have one name in turn: each becomes what it would become by itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.test_alike import assert_alike
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 HEAD = """
 import functools
@@ -65,7 +65,6 @@ def run():
 }
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("text", IN_TURN.values(), ids=IN_TURN)
 def test_only_what_sets_a_rate_injects_one(text: str) -> None:
     after = assert_alike(HEAD + text)
@@ -98,7 +97,6 @@ def run():
 }
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("text", TOGETHER.values(), ids=TOGETHER)
 def test_where_they_meet_the_rate_is_that_of_each_step(text: str) -> None:
     assert_alike(HEAD + text)
@@ -120,21 +118,18 @@ def run():
 """
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_options_that_no_call_gives_stay_options() -> None:
     after = assert_alike(HEAD + OPTIONS)
     assert "apply_gradients(grads=gradients(optimizer.params), **options)" in after
     assert "inject_hyperparams" not in after
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_options_that_one_call_gives_are_set_before_the_step() -> None:
     given = OPTIONS.replace("beta1=0.8)", "beta1=0.8), learning_rate=0.3")
     after = assert_alike(HEAD + given)
     assert "options)" in after
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     "given", ["{'learning_rate': rate, 'beta1': 0.5}", "dict(beta1=0.5)"]
 )
@@ -149,7 +144,6 @@ def run():
     assert "apply_gradients_with" in assert_alike(HEAD + text)
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_a_step_with_its_gradient_has_the_rate_of_the_constructor_again() -> None:
     after = assert_alike(
         HEAD

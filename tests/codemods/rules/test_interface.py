@@ -1,7 +1,5 @@
 """Programs that work with definitions themselves: these keep their interface, and the programs train as before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from textwrap import dedent
 
@@ -134,10 +132,6 @@ PROGRAMS = {
     "another definition": one(
         "optim.Adam(0.1)",
         told="[optimizer.replace(optimizer_def=optim.Adam(0.2)).optimizer_def.hyper_params.learning_rate]",
-    ),
-    "a bare step, returned": bare(
-        "params, state = (lambda *given: definition.apply_gradient(*given))("
-        "definition.update_hyper_params(beta1=0.5), params, state, gradients(params, batch))"
     ),
     "a bare step, among others": bare(f"(params, state), batch = {CALL}, 0"),
     "a bare state, stored": bare(

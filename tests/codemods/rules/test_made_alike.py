@@ -1,7 +1,5 @@
 """All that one place may make is treated alike: the learning rate that a step sets reaches all of it, or none of it moves."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest
@@ -48,10 +46,6 @@ KNOWN = {
     "what comes from a package that has no optimizers": """
         optimizer = jax_utils.replicate(optim.Adam(0.1).create(params))
         return jax.device_put(optimizer)
-    """,
-    "another optimizer of Flax": """
-        definition = optim.Momentum if name else optim.Adam
-        return definition(0.1).create(params)
     """,
     "a definition that is a parameter": """
         def create(definition=None):
@@ -233,21 +227,25 @@ TABLES = {
         names="(0, 1)",
     ),
     "an expression": own("", '(Sign(0.3) if name == "sign" else optim.Adagrad(0.3))'),
-    "a step that sets no rate": own(
-        'TABLE = {"adam": optim.Adam, "sign": Sign}', "TABLE[name](0.3)", given=""
-    ),
     "a rate that is read": own(
         'TABLE = {"adam": optim.Adam, "sign": Sign}',
         "TABLE[name](0.3)",
         given="",
         tell="told.append(float(optimizer.optimizer_def.hyper_params.learning_rate))",
     ),
+    **{
+        f"a check for definitions of {made}": own(
+            """
+            def checked(made):
+                return made if isinstance(made, optim.OptimizerDef) else None
+            """,
+            f"checked({made}(0.3))",
+            given="",
+        )
+        for made in ("Sign", "optim.Adam")
+    },
     "a group": own(GROUPS, names='("sign",)'),
     "groups": own(GROUPS),
-    "rates of groups": own(
-        GROUPS,
-        given=", hyper_params=[one.replace(learning_rate=rate) for one in optimizer.optimizer_def.hyper_params]",
-    ),
 }  # fmt: skip
 
 

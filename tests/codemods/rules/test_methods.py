@@ -1,7 +1,5 @@
 """Copies of an optimizer on all devices, what is stored of them, and state dicts. More of what is left is in test_refusals."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import changes, migrated, result_of

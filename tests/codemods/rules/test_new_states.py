@@ -1,10 +1,10 @@
 """Optimizers that get another state: another step, or one for which their definitions keep their interface."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.test_alike import assert_alike
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 HEAD = """
 import functools
@@ -38,7 +38,6 @@ def run():
 ZERO = "jnp.zeros((), jnp.int32)"
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("value", ["0", "i - 2", ZERO], ids=["number", "sum", "array"])
 def test_the_step_is_set_in_both_places(value: str) -> None:
     after = assert_alike(HEAD.format(name="b") + RESTART.format("Adam", value))
@@ -51,13 +50,11 @@ def test_the_step_is_set_in_both_places(value: str) -> None:
     assert "def " not in after.partition("def gradients")[0]
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_the_step_alone_where_no_state_counts() -> None:
     after = assert_alike(HEAD.format(name="b") + RESTART.format("Momentum", ZERO))
     assert f"optimizer.replace(step={ZERO})" in after
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("name", ["Adam", "Momentum"])
 @pytest.mark.parametrize(
     "made",
@@ -74,7 +71,6 @@ def test_a_new_state_of_its_own_definition_is_that_of_its_transformation(
     assert "class " not in after
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_a_new_state_of_another_definition_is_kept() -> None:
     after = assert_alike(
         HEAD.format(name="b")
@@ -128,7 +124,6 @@ SELECTED = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(("select", "call"), SELECTED.values(), ids=SELECTED)
 def test_the_state_of_one_of_two_optimizers_is_chosen(select: str, call: str) -> None:
     state = call.format("new.state", "optimizer.state")
@@ -146,7 +141,6 @@ MADE = {
 }
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("call", MADE.values(), ids=MADE)
 def test_any_other_state_is_made_as_it_was(call: str) -> None:
     state = call.format("new.state", "optimizer.state")

@@ -1,7 +1,5 @@
 """What is said of a use that is right, and yet may not do what its author thinks."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

@@ -1,7 +1,5 @@
 """Where an optimizer is created that is restored somewhere, the report says what reads checkpoints from before the migration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,8 @@ from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.legacy import legacy_flax
 from tests.codemods.programs import program, result_of
 from tests.generated.verdicts import verdict
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
     import flax
@@ -95,9 +95,7 @@ def test_a_state_dict_that_a_program_keeps_by_itself() -> None:
     assert site.note.startswith("It is restored at train.py:13 from a state dict")
 
 
-def test_a_kept_state_dict_of_before_is_converted(
-    tmp_path: Path, legacy_wheel: object
-) -> None:
+def test_a_kept_state_dict_of_before_is_converted(tmp_path: Path) -> None:
     """As the note says: what one pickled by itself becomes a file of Flax, and then a state."""
     params = {"w": jnp.arange(3.0)}
     before: dict[str, Any] = {"__name__": "agent"}
@@ -192,7 +190,6 @@ def read(data):
 """
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 def test_a_program_that_reads_its_checkpoints_as_dicts_finds_its_optimizer() -> None:
     found = verdict({"train.py": STORED, "export.py": READER})
     assert (found.kind, found.said) == ("equal", False), found
@@ -243,7 +240,6 @@ def two(
     )
 
 
-@pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("ways", [IN_BYTES, IN_DICTS])
 @pytest.mark.parametrize(
     ("first", "second"),

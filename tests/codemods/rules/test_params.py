@@ -1,7 +1,5 @@
 """Which class of train state is made: the plain one, or where that would fail one that takes any parameters."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import migrated

@@ -1,7 +1,5 @@
 """What a constructor without a learning rate gets where steps set it: 0.0, and a word about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A name that an import binds, and that means something else later: `optim = optim.Adam(…)`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import changes, migrated, result_of, table

@@ -1,7 +1,5 @@
 """What is left as it is, and the reason that is given. Nothing of such an optimizer changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate
@@ -48,16 +46,6 @@ def start(params, state):
 
 def train(params, state, grads):
     return start(params, state).apply_gradient(grads).target
-== an optimizer that is put together by position, of a field
-FO907
-class Trainer:
-    def __init__(self, params):
-        self.definition = optim.Adam(0.1)
-        state = self.definition.init_state(params)
-        self.optimizer = optim.Optimizer(self.definition, state, params)
-
-    def step(self, grads):
-        self.optimizer = self.optimizer.apply_gradient(grads)
 == an optimizer of a class of one's own
 FO908
 class Logged(optim.Optimizer):
@@ -104,11 +92,6 @@ def step(params, grads, kernels, biases):
     hparams = optimizer.optimizer_def.hyper_params
     return optimizer.apply_gradient(
         grads, hyper_params=[hparams[1].replace(learning_rate=1.0), hparams[0].replace(learning_rate=2.0)])
-== the step of a state without an optimizer
-FO907
-def count(params):
-    state = optim.Adam(0.1).init_state(params)
-    return state.step
 == a method that makes a state of another optimizer's parts
 FO907
 class Trainer:
@@ -206,11 +189,6 @@ def train(params, grads, rate):
 FO913
 def create(params, axis):
     return optim.Adam(0.1).create(params).replicate(axis_name=axis)
-== replicate over an axis without a name
-FO913
-def train(params, grads):
-    optimizer = optim.Adam(0.1).create(params).replicate(axis_name=0)
-    return optimizer.apply_gradient(grads)
 == one step for optimizers that were replicated over different axes
 FO913
 def train(params, grads, deep):
@@ -389,12 +367,6 @@ class Learner:
         self.params, self.state = self.definition.apply_gradient(
             self.definition.hyper_params.replace(learning_rate=rate), self.params, self.state, grads
         )
-== one whose hyperparameters come from elsewhere
-4 FO907
-import jax
-
-def step(definition, hyper_params, params, state, grads):
-    return definition.apply_gradient(hyper_params, params, state, grads)
 == an optimizer that is declared by a name from a star import
 5 FO208, 6 FO204
 import jax

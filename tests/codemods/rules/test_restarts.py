@@ -1,7 +1,5 @@
 """A program that sets the step of which it makes the learning rate trains as before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

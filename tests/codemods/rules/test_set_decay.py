@@ -1,7 +1,5 @@
 """A weight decay that each step sets is a number in the state, as a learning rate is."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON

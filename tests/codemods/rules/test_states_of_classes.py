@@ -1,7 +1,5 @@
 """A class of the program's own and the states that it makes become one, whether anything in view makes an instance or not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Traversals: one that chooses parameters for an optimizer is its predicate, any other stays what it is."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import changes, migrated

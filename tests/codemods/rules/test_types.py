@@ -1,7 +1,5 @@
 """Annotations, in quotes or not, and isinstance checks."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import changes, migrated, program, result_of, table
@@ -13,9 +11,6 @@ from typing import Literal, List
 from flax import optim
 
 def make(mode: Literal["optim.Adam"], note: "see optim.Adam for more", notes: List["see optim.Adam"]): ...
-== a traversal, which has no type of its own any more
-1 FO911, 3 FO911
-def choose(kernels: optim.ModelParamTraversal): ...
 == one in quotes
 1 FO911, 3 FO911
 def choose(kernels: "optim.ModelParamTraversal"): ...
@@ -102,27 +97,6 @@ REWRITTEN = """
       name: str
 -     optimizer: optim.Optimizer
 +     optimizer: train_state.TrainState
-== checks
-- from flax import optim
-+ import optax
-+ from flax.training import train_state
-
-  def create(thing, params):
--     if isinstance(thing, optim.OptimizerDef):
--         return thing.create(params)
--     assert isinstance(thing, optim.Optimizer)
-+     if isinstance(thing, optax.GradientTransformation):
-+         return train_state.TrainState.create(apply_fn=None, params=params, tx=thing)
-+     assert isinstance(thing, train_state.TrainState)
-      return thing
-
-  def main(params):
--     optimizer = optim.Adam(0.1).create(params)
--     return create(optim.Momentum(0.1), params), create(optimizer, params)
-+     optimizer = train_state.TrainState.create(
-+         apply_fn=None, params=params, tx=optax.adam(0.1)
-+     )
-+     return create(optax.sgd(0.1, momentum=0.9), params), create(optimizer, params)
 == what a type is called for short
   from typing import Any, Callable, Optional
 - from flax import optim

@@ -1,7 +1,5 @@
 """Notebooks: what must stay to the letter, what is read, and how the cells change."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

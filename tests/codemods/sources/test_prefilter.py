@@ -1,7 +1,5 @@
 """The prefilter may let a file through in vain; it may never hold back one that the engine would act on."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

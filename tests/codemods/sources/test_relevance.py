@@ -1,7 +1,5 @@
 """Which files are parsed at all: first what must not be, then every way for an optimizer to get to a file."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Source, migrate

@@ -1,7 +1,5 @@
 """Files that cannot be read cannot run: they hold nobody back, and are named with the places that were not seen."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

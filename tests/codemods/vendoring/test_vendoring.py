@@ -1,7 +1,5 @@
 """What cannot be migrated speaks to a copy of `flax.optim`: which imports are pointed at it, and programs train as before."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from functools import cache

@@ -3,8 +3,6 @@
 Each text file is a family. A program is one of the alternatives of its `main`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

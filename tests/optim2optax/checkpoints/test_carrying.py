@@ -1,7 +1,5 @@
 """Half-trained legacy optimizers go on as train states. First, what has no place, or no leaf."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

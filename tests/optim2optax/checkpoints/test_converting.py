@@ -1,7 +1,5 @@
 """Converted files, as today's Flax reads them. First, what is not written."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -4,8 +4,6 @@ OPTIM2OPTAX_DAMAGED is how many of each kind are tried, and OPTIM2OPTAX_SEED whi
 For each there are five seconds, and 300 MB beside what the process has already.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import random

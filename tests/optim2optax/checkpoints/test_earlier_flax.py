@@ -1,7 +1,5 @@
 """Checkpoints that Flax 0.2 and 0.3 wrote, in `earlier/`. First, what cannot be told of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whole folders of checkpoints, and two checkpoints side by side."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every optimizer, in every layout, style and precision, goes on as the old Flax on an old JAX would have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Looking into checkpoints that the real old Flax wrote. First, files that are none."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole states of programs, loaded from legacy checkpoints. First, what does not fit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

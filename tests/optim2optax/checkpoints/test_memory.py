@@ -1,7 +1,5 @@
 """What a conversion takes beside Python, JAX and Flax: the memory for one copy of the checkpoint, in either format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

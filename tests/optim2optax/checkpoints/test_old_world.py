@@ -1,7 +1,5 @@
 """Checkpoints that the old Flax wrote on an old JAX, in an interpreter of their own, and programs that go on from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

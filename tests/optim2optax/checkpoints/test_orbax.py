@@ -1,7 +1,5 @@
 """Checkpoints of Orbax, as they are written and read by it. First, what is none."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """The table in docs/checkpoints.md. As a script, this writes it anew."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Careless and hostile uses: each is refused by name, within five seconds and 300 MB, and nothing is written."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Checkpoints at addresses, in the file system in memory that `fsspec` has. First, what is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

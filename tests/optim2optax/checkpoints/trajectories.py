@@ -1,7 +1,5 @@
 """Where training went on from a checkpoint, against where it would have gone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

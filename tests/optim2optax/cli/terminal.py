@@ -1,7 +1,5 @@
 """`optim2optax` at a terminal of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """`optim2optax rewrite` in a git repository: changes that git could not give back are not overwritten."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

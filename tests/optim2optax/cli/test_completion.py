@@ -1,7 +1,5 @@
 """Completion in shells, by the protocol of click."""
 
-from __future__ import annotations
-
 import pytest
 from click.testing import CliRunner
 

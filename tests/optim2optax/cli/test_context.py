@@ -1,7 +1,5 @@
 """Given some files, the rest of the project is read, so no optimizer is migrated in one half of its files alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`optim2optax doctor`, on whole small projects."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

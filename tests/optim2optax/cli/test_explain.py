@@ -1,7 +1,5 @@
 """`optim2optax explain` and `optim2optax rules`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

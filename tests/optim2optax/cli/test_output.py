@@ -1,7 +1,5 @@
 """What `optim2optax rewrite` prints at a terminal, in a pipe, and with `--verbose`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

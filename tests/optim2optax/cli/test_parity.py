@@ -1,7 +1,5 @@
 """`optim2optax parity`, and `pytest --parity` to which it is a front."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """`optim2optax rewrite` on whole small projects: what it writes, what it prints, how it exits."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

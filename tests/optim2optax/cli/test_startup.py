@@ -1,7 +1,5 @@
 """A run imports what it needs and no more: a hook that finds nothing must be fast."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

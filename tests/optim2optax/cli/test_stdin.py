@@ -1,7 +1,5 @@
 """`optim2optax rewrite -`: standard input to standard output, byte for byte."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One file that declares dependencies, with what becomes of it."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 from codemods import FileResult, Options, Source

@@ -1,7 +1,5 @@
 """What changes: before and after, side by side. All that is beside it stays, to the byte."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.codemods.programs import changes

@@ -1,7 +1,5 @@
 """What is left, with the reason and the line, and not touched."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.optim2optax.dependencies.files import result_of, told

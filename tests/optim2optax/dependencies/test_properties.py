@@ -1,7 +1,5 @@
 """Requirements of all forms: what comes out can be installed with the new code, and is read as what it was."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import given

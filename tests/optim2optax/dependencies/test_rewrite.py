@@ -1,7 +1,5 @@
 """`optim2optax rewrite` and what is declared: told by default, changed with `--modernize`, and only where code has moved."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What must not change: what admits the new versions, what has nothing to do with them, and what is not understood."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods import Options, Source

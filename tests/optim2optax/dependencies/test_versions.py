@@ -1,7 +1,5 @@
 """Whether versions are admitted, in the terms of each tool."""
 
-from __future__ import annotations
-
 import pytest
 
 from optim2optax.dependencies.declared import Syntax

@@ -1,7 +1,5 @@
 """Faults come to programs that a person started."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 OPTIM2OPTAX_KILLS is how many runs are killed at a moment at random, for each format.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Files that are deep, damaged or hostile: each is reported by itself, and the others are done."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

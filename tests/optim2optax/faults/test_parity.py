@@ -1,7 +1,5 @@
 """A parity run that is stopped leaves nothing behind: no file, no process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Reports and checkpoints that cannot be written: what was there before is there still, whole."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

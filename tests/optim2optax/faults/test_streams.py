@@ -1,7 +1,5 @@
 """Standard streams that are full or closed, and Ctrl-C at any moment."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

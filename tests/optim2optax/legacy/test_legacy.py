@@ -1,7 +1,5 @@
 """The old `flax.optim` beside today's Flax: it works, and leaves no trace."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """A device that fails is a case that could not run, with one sentence that says why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax

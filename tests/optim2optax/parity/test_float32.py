@@ -1,7 +1,5 @@
 """Programs whose parameters are in float32, as NumPy made them, and transformations that accumulate in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

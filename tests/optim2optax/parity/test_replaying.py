@@ -1,7 +1,5 @@
 """Learning rates that are set in the state of a transformation."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Which files a run is about. What must not be touched comes first."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """From where the paths of a project's modules go, and what a folder that is a package is called."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Replacing files: atomically, together, and never over somebody else's change."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

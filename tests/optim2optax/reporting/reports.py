@@ -1,7 +1,5 @@
 """Reports made by hand, for what the engine seldom says: odd characters, every status at once."""
 
-from __future__ import annotations
-
 from codemods import FileResult, Site
 from codemods.model import Status
 from optim2optax.reporting import Report

@@ -1,7 +1,5 @@
 """Diffs: what `git apply` and `patch` make of one is, byte for byte, what a rewrite writes."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

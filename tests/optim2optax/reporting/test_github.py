@@ -1,7 +1,5 @@
 """Annotations: one line each, whatever is in the text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

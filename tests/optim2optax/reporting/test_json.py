@@ -1,7 +1,5 @@
 """JSON: the documented schema, and nothing else on standard output."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

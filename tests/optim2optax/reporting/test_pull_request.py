@@ -1,7 +1,5 @@
 """The text of a pull request: what a reviewer reads first."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

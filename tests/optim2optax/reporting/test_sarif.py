@@ -1,7 +1,5 @@
 """SARIF 2.1.0: what code-scanning services require of a log."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tarfile

@@ -1,7 +1,5 @@
 """Text: what is left, with reason and remedy, then totals that add up."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a hostile repository cannot do: have its code run by `rewrite`, reach out of itself, or speak to a terminal."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 from pathlib import Path

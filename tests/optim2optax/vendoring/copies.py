@@ -1,7 +1,5 @@
 """A copy of a removed package, laid out and imported."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """`rewrite --vendor`: what is written, what is said, and that later runs keep it for as long as it is needed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The copy is the real `flax.optim`: it trains bit for bit like that, without a warning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`--vendor` for `flax.nn`: who gets the copy, and that it computes what the old Flax did."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

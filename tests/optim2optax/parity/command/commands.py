@@ -1,7 +1,5 @@
 """Programs run as commands, against what `rewrite` makes of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

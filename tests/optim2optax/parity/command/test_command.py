@@ -1,7 +1,5 @@
 """A training command, run on the old tree and on the new: the shipped example, with four devices."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A program of several processes that `jax.distributed` brings together is compared like one of several devices."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

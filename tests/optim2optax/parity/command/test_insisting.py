@@ -1,7 +1,5 @@
 """A program that insists on float32 runs in float32, and its updates alone are judged, in float64."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a command leaves behind, files and lines, is compared where that is asked for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

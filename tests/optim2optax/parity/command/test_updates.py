@@ -1,7 +1,5 @@
 """Which updates of two recordings correspond: several models, devices, members, and steps that move nothing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Of a command, new transformations are compared on the old side's gradients, too, and so is what they keep beside parameters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Each side of a command runs its own code and nothing of the other's, however the code is found."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What two trajectories are called, and where the judge says that they part."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

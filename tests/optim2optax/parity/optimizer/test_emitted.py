@@ -1,7 +1,5 @@
 """What `rewrite` emits, evaluated and compared; and what each wrong link of a chain is called."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """What is evaluated only computes: an expression that could act is named, and nothing of it is run."""
 
-from __future__ import annotations
-
 import builtins
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of the program become placeholders with values; what can be evaluated stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods.model import EmittedOptimizer

@@ -1,7 +1,5 @@
 """The judge calls equal forms equal, and finds every planted fault."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What a program may choose, how many steps it may take, how large its leaves may be and what its gradients may hold."""
 
-from __future__ import annotations
-
 import pytest
 
 from codemods.model import EmittedOptimizer

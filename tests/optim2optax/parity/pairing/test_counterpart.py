@@ -1,7 +1,5 @@
 """What the new tree has where `rewrite` would put an optimizer: which belongs to which, and what it rests on there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent

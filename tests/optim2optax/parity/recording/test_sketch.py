@@ -1,7 +1,5 @@
 """Of large leaves not all is kept; a fault in few of their elements shows all the same."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

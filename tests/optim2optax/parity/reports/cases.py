@@ -1,7 +1,5 @@
 """Reports to render: every outcome, and names that mean something to each format."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from optim2optax.parity.judging.comparison import (

@@ -1,7 +1,5 @@
 """The page for a browser: cases in which there is little to plot, or too much."""
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

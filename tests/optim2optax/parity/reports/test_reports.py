@@ -1,7 +1,5 @@
 """The formats of a parity report."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from html.parser import HTMLParser

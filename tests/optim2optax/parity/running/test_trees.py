@@ -1,7 +1,5 @@
 """What copies of trees keep."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A migration in a folder, with its scenario."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The old side under an interpreter of its own, with the Flax and JAX of then."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

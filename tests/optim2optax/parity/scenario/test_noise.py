@@ -1,7 +1,5 @@
 """What rounding explains in a closed loop, and what it does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

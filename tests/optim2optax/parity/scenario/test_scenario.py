@@ -1,7 +1,5 @@
 """One scenario drives the old code and the new."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """What an optimizer keeps beside the parameters is compared, too: moments, counts and steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """A small project with an outcome of each kind, and the page of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.optim2optax.conftest import Run

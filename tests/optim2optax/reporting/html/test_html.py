@@ -1,7 +1,5 @@
 """The page as text: what it says of a run, and when it cannot be written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
