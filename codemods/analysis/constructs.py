@@ -30,6 +30,13 @@ from codemods.vocabulary import words
 PARAM_STATE = re.compile(r"_\w+ParamState")
 """The private classes of an optimizer's state for one parameter."""
 
+AS_TRAIN_STATE = {
+    r"\.target\b": ".params",
+    r"\.state\.step\b": ".step",
+    r"\.apply_gradient\((\w+)\)": r".apply_gradients(grads=\1)",
+}
+"""What is read of an optimizer, and called on it, as it is of a train state."""
+
 OTHER_ATTRIBUTES = frozenset(words("traversals sub_optimizers wrapped_optimizer"))
 """Attributes of definitions that have no counterpart."""
 
@@ -208,7 +215,7 @@ class Uses:
                 call.func
             ):
                 kind, objects = "check", self._checked(unit, call, parent)
-                others = self._train_states(call, parent)
+                others = self._train_states(unit, call, parent)
             # optim.Optimizer.apply_gradient
             case _ if "." in name:
                 objects = tuple(self._all_objects)
@@ -221,11 +228,12 @@ class Uses:
         return Use(kind, name, unit, node, objects, others)
 
     def _train_states(
-        self, call: ast.Call, classes: ast.AST | None
+        self, unit: Unit, call: ast.Call, classes: ast.AST | None
     ) -> tuple[External, ...]:
         """The train states that an `isinstance` may be about, and does not ask for as well."""
         several = classes.elts if isinstance(classes, ast.Tuple) else ()
-        if any(TRAIN_STATE in self.facts.externals(one) for one in several):
+        is_for_both = any(TRAIN_STATE in self.facts.externals(one) for one in several)
+        if is_for_both or _become_the_same(*_branches(unit, call)):
             return ()
         roots = self.flow.roots(self.flow.places.get(call.args[0]))
         made = (one for one in roots if isinstance(one, ast.Call))
@@ -455,3 +463,25 @@ def _class_of_state(name: str, last: str) -> str | None:
     if name == "OptimizerState":
         return name
     return last if PARAM_STATE.fullmatch(last) else None
+
+
+def _branches(unit: Unit, test: ast.expr) -> tuple[list[ast.AST], list[ast.AST]]:
+    """What runs if a test holds, and if it does not; nothing where these are no branches."""
+    match unit.parents.get(test):
+        case ast.IfExp(test=asked, body=body, orelse=orelse) if asked is test:
+            return [body], [orelse]
+        case ast.If(test=asked, body=[*body], orelse=[*orelse]) as branch:
+            # if isinstance(state, optim.Optimizer): return state.target
+            if not orelse and isinstance(body[-1], ast.Return):
+                block = unit.block_of(branch)
+                orelse = block[block.index(branch) + 1 :]
+            return ([*body], [*orelse]) if asked is test else ([], [])
+    return [], []
+
+
+def _become_the_same(legacy: list[ast.AST], other: list[ast.AST]) -> bool:
+    """Whether some code does to a legacy optimizer what other code does to a train state."""
+    text = "\n".join(map(ast.unparse, legacy))
+    for old, new in AS_TRAIN_STATE.items():
+        text = re.sub(old, new, text)
+    return bool(legacy) and text == "\n".join(map(ast.unparse, other))

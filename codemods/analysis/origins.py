@@ -234,14 +234,6 @@ def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
     return next(outer for outer in around if isinstance(outer, ast.stmt))
 
 
-def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements of the block that a statement is in."""
-    parent = unit.parents[statement]
-    names = ("body", "orelse", "finalbody")
-    blocks: list[list[ast.stmt]] = [getattr(parent, name, []) for name in names]
-    return next(block for block in blocks if statement in block)
-
-
 def names_within(node: ast.AST) -> set[str]:
     """The names of variables and parameters in some code."""
     found: set[str] = set()

@@ -10,7 +10,6 @@ from codemods.analysis.origins import (
     Origins,
     PassedArgument,
     Variable,
-    block_of,
     names_read,
 )
 from codemods.idioms import Unproven
@@ -83,7 +82,7 @@ class DeadCode:
         if setting in self.edits or variable.scope.parent is None:
             return
         unit, value = variable.unit, setting.value
-        if len(block_of(unit, setting)) < 2:
+        if len(unit.block_of(setting)) < 2:
             return
         if self._is_whole_line(unit, setting) and self._has_no_effect(value):
             self.edits.take_away(setting, unit)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from codemods.analysis.origins import Variable, block_of, statement_of
+from codemods.analysis.origins import Variable, statement_of
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
@@ -252,7 +252,7 @@ class Links(Outcomes[Linked]):
     def _last(self, use: Use, given: ast.Name, variable: Variable) -> Taken | None:
         """The statement that sets the gradients last, or that a branch has for that."""
         parents = use.unit.parents
-        block = block_of(use.unit, statement_of(use.unit, use.node))
+        block = use.unit.block_of(statement_of(use.unit, use.node))
         stores = self.origins.reaching(given, variable) or ()
         settings = [(store, statement_of(use.unit, store)) for store in stores]
         # if limit > 0: grads = clip_grads(grads, limit)

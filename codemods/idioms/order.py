@@ -7,7 +7,6 @@ import ast
 from codemods.analysis.origins import (
     Origins,
     Variable,
-    block_of,
     names_read,
 )
 from codemods.analysis.uses import Use
@@ -60,7 +59,7 @@ def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits
     setting = origins.setting(variable)
     assert setting is not None
     unit = variable.unit
-    block = block_of(unit, setting)
+    block = unit.block_of(setting)
     # the statement of the block that the other one is within
     around = [statement, *unit.ancestors(statement)]
     target = next((outer for outer in around if outer in block), None)

@@ -115,6 +115,13 @@ class Unit:
     def source(self, node: ast.expr | ast.stmt) -> str:
         return self.columns.segment(node)
 
+    def block_of(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements of the block that a statement is in."""
+        parent = self.parents[statement]
+        names = ("body", "orelse", "finalbody")
+        blocks: list[list[ast.stmt]] = [getattr(parent, name, []) for name in names]
+        return next(block for block in blocks if statement in block)
+
     def call_of(self, node: ast.AST) -> ast.Call | None:
         """The call of which a node is what is called; None where it is not called."""
         match self.parents.get(node):

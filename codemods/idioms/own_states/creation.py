@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.initial_params import apply_function
-from codemods.analysis.origins import block_of, names_within, statement_of
+from codemods.analysis.origins import names_within, statement_of
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.state import STEP, OwnState
 from codemods.inference.binding import arguments_of, taking, values_of
@@ -93,7 +93,7 @@ def _transformation(
     statement = statement_of(unit, makers[0])
     is_only_way = len(makers) == 1 and not is_deleted
     # a block does not become empty
-    is_removable = is_only_way and len(block_of(unit, statement)) > 1
+    is_removable = is_only_way and len(unit.block_of(statement)) > 1
     # optimizer = definition.create(params), which is not needed any more
     if is_removable and isinstance(only, ast.Name):
         draft.edits.take_away(statement, unit)

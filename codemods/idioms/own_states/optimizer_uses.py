@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from codemods.analysis.initial_params import need_any
-from codemods.analysis.origins import block_of
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.state import OwnState
@@ -134,7 +133,7 @@ def _drop_alias(draft: OwnState, name: ast.Name) -> None:
         raise cannot
     unit = variable.unit
     # the only statement of a function
-    if len(block_of(unit, setting)) < 2:
+    if len(unit.block_of(setting)) < 2:
         raise cannot
     for load in draft.origins.loads(variable):
         if not isinstance(unit.parents.get(load), ast.Attribute):

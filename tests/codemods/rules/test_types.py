@@ -130,3 +130,23 @@ def test_the_type_of_the_definition_of_an_optimizer_from_out_of_view(
         """)
     assert "optimizer.apply_gradient(grads)" in result.after.decode()
     assert "FO924" in {site.code for site in result.sites}
+
+
+def test_a_check_of_which_both_branches_become_the_same() -> None:
+    after = migrated("""
+        from flax import optim
+        from flax.training.train_state import TrainState
+
+        def params_of(state):
+            if isinstance(state, optim.Optimizer):
+                return state.target
+            return state.params
+
+        def step_of(state):
+            return state.state.step if isinstance(state, optim.Optimizer) else state.step
+
+        def train(params, tx):
+            both = optim.Adam(0.1).create(params), TrainState.create(apply_fn=None, params=params, tx=tx)
+            return [(params_of(one), step_of(one)) for one in both]
+        """)
+    assert "return state.step if isinstance(state, TrainState) else state.step" in after
