@@ -235,7 +235,7 @@ class Uses:
         is_for_both = any(TRAIN_STATE in self.facts.externals(one) for one in several)
         if is_for_both or _become_the_same(*_branches(unit, call)):
             return ()
-        roots = self.flow.roots(self.flow.places.get(call.args[0]))
+        roots = self.flow.sources.roots(self.flow.places.get(call.args[0]))
         made = (one for one in roots if isinstance(one, ast.Call))
         names = {name for one in made for name in self.flow.origin_names(one)}
         return tuple(External(name) for name in names if name.startswith(TRAIN_STATE))

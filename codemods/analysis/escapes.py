@@ -280,7 +280,7 @@ def _may_be_one(facts: Facts, node: ast.Attribute) -> bool:
     """Whether nothing is known of the owner of an attribute, but of what it is taken from."""
     if not isinstance(node.ctx, ast.Load) or any(facts.objects(node.value)):
         return False
-    roots = facts.flow.roots(facts.flow.places[node.value])
+    roots = facts.flow.sources.roots(facts.flow.places[node.value])
     # optimizer = None, and it is set by its name elsewhere: no constant has the attribute
     if roots and all(isinstance(root, ast.Constant) for root in roots):
         return True

@@ -160,7 +160,7 @@ class Handling:
                 continue
             # jax.tree_util.tree_structure(optimizer).num_leaves: it stands for the tree
             objects = self.optimizers_in([node.value])
-            made = self.flow.origins(self.flow.places.get(node.value))
+            made = self.flow.sources.origins(self.flow.places.get(node.value))
             calls = [one for one in made if isinstance(one, ast.Call)]
             if objects and not any(map(self._ends_at_optimizers, calls)):
                 use = Use("whole", COUNTED, unit, node, objects)

@@ -191,7 +191,7 @@ class Making(ABC):
             self._reach(binding.source)
             if isinstance(binding.node, ast.arg):
                 function = self.engine.function_with(binding.node)
-                places = self.facts.flow.given(function, binding.node)
+                places = self.facts.flow.sources.given(function, binding.node)
                 # def initial(*sizes, **types)
                 several = (function.node.args.vararg, function.node.args.kwarg)
                 if binding.node in several:
@@ -340,7 +340,7 @@ class MakingShort(Making):
             unpacked = (word.value for word in node.keywords if word.arg is None)
             for options in unpacked:
                 place = ("item of", ("expression", options, None), "dtype")
-                found = self.facts.flow.sources(place)
+                found = self.facts.flow.sources.of(place)
                 types += (one for one in found if isinstance(one, ast.expr))
         return any(not self._types(one).isdisjoint(SHORT) for one in types)
 

@@ -31,7 +31,7 @@ def pickles(facts: Facts) -> list[Use]:
             restored[call] = []
     steps = (use for use in facts.uses if restored and use.kind in STEPS)
     for step in steps:
-        for origin in facts.flow.origins(facts.flow.places[step.owner]):
+        for origin in facts.flow.sources.origins(facts.flow.places[step.owner]):
             if origin in restored:
                 restored[origin] += step.objects
     restored |= _taken_out(facts, restored)
@@ -56,7 +56,7 @@ def _taken_out(
         for node in unit.nodes:
             # settings = pickle.load(file); settings["optimizer"]
             if isinstance(node, ast.Subscript) and is_optimizer(facts, node):
-                for origin in facts.flow.origins(facts.flow.places[node.value]):
+                for origin in facts.flow.sources.origins(facts.flow.places[node.value]):
                     if origin in held:
                         found[node] = facts.legacy_objects(node, "optimizer")
                         found[origin] = []

@@ -390,7 +390,7 @@ class Queries:
         """Whether this is an optimizer's `target`, in which there is no optimizer."""
         if self.legacy_objects(node, "optimizer", "state_dict"):
             return False
-        behind = self.flow.behind(self.flow.places.get(node))
+        behind = self.flow.sources.behind(self.flow.places.get(node))
         return any(isinstance(one, tuple) and one[0] == "target" for one in behind)
 
     def within(self, place: Place) -> list[LegacyObject]:

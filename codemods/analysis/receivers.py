@@ -124,7 +124,7 @@ class Receivers:
             return not self.facts.legacy_objects(node)
         return any(
             BY_A_CLASS.search(name) is not None and legacy_name(name) is None
-            for root in flow.roots(flow.places[node])
+            for root in flow.sources.roots(flow.places[node])
             if isinstance(root, ast.expr)
             for name in flow.origin_names(root)
         )
@@ -141,7 +141,7 @@ class Receivers:
                 ):
                     return True
             # On to the one place from which all comes.
-            sources = self.flow.sources(place)
+            sources = self.flow.sources.of(place)
             if len(sources) == 1:
                 [place] = sources
         return False
@@ -160,7 +160,7 @@ class Receivers:
         if any(map(tells, self.facts.objects(declared))):
             return False
         # T = TypeVar("T")
-        roots = self.flow.roots(self.flow.places[declared])
+        roots = self.flow.sources.roots(self.flow.places[declared])
         is_computed = any(isinstance(root, ast.Call) for root in roots)
         return is_computed or last_word(declared) in DECLARED
 
@@ -223,9 +223,9 @@ class Receivers:
 
     def _has_read(self, node: ast.expr, name: str) -> bool:
         """Whether the same object has an attribute read: x.target, x.replace(target=…)."""
-        roots = self.flow.roots(self.flow.places[node]).keys()
+        roots = self.flow.sources.roots(self.flow.places[node]).keys()
         return any(
-            not roots.isdisjoint(self.flow.roots(self.flow.places[read.value]))
+            not roots.isdisjoint(self.flow.sources.roots(self.flow.places[read.value]))
             for unit, read in self.flow.reading.attributes
             if name == ("target" if replaces_target(unit, read) else read.attr)
         )
@@ -284,7 +284,7 @@ def replaces_target(unit: Unit, node: ast.Attribute) -> bool:
 
 def may_be_unseen(facts: Queries, node: ast.expr) -> bool:
     """Whether an object may come from a package out of view: `Own(rate) if own else Adam(rate)`."""
-    places = facts.flow.behind(facts.flow.places[node])
+    places = facts.flow.sources.behind(facts.flow.places[node])
     return any(_is_unseen(facts, place) for place in places)
 
 
@@ -292,7 +292,7 @@ def _is_unseen(facts: Queries, place: Place) -> bool:
     # TABLE[name](rate) of a table that has `Own` among others
     if isinstance(place, ast.Call):
         return _calls_unseen(facts, place)
-    if facts.flow.sources(place):
+    if facts.flow.sources.of(place):
         return False
     items = facts.flow.solver.at(place)
     # what is given an optimizer may give that back, and `create` is asked by itself
@@ -313,7 +313,7 @@ def _calls_unseen(facts: Queries, call: ast.Call) -> bool:
         return True
     return any(
         _is_unknown(name)
-        for root in facts.flow.roots(facts.flow.places[call.func])
+        for root in facts.flow.sources.roots(facts.flow.places[call.func])
         if isinstance(root, ast.expr)
         for name in facts.flow.origin_names(root)
     )

@@ -59,7 +59,7 @@ class Steps:
 
     def _is_abstract(self, owner: ast.expr) -> bool:
         """Whether an optimizer is one of shapes: its step is none of numbers, but has a type."""
-        roots = self.flow.roots(self.flow.places.get(owner))
+        roots = self.flow.sources.roots(self.flow.places.get(owner))
         calls = [one.func for one in roots if isinstance(one, ast.Call)]
         # jax.eval_shape(definition.create, params)
         of_shapes = [

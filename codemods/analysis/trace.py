@@ -128,7 +128,7 @@ class Traces:
                     way.append(place)
                     place = towards[place]
                 return way
-            sources = self.flow.sources(place)
+            sources = self.flow.sources.of(place)
             match place:
                 # optimizer.replace(target=params) gives the optimizer
                 case ast.Call(func=ast.Attribute(value=owner)):

@@ -144,7 +144,7 @@ class Handing:
                 if place in seen:
                     continue
                 seen.add(place)
-                pending += self.flow.sources(place)
+                pending += self.flow.sources.of(place)
                 match place:
                     case ("variable", Scope() as scope, str(name)):
                         found.add(Variable(scope, name))

@@ -108,7 +108,7 @@ class Kinds:
             case ast.arg(), ast.arguments():
                 function = self.flow.engine.function_with(store)
                 if self.program.callers(function.node) is not None:
-                    given = self.flow.given(function, store)
+                    given = self.flow.sources.given(function, store)
                     return _only(
                         self.of(one) if isinstance(one, ast.expr) else ""
                         for one in given

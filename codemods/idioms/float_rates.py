@@ -89,7 +89,9 @@ class FloatRates:
         if node in self._pending:
             return NONE
         self._pending.add(node)
-        kinds = NONE.union(*map(self._at, self.flow.behind(self.flow.places[node])))
+        kinds = NONE.union(
+            *map(self._at, self.flow.sources.behind(self.flow.places[node]))
+        )
         self._pending.discard(node)
         return kinds
 
@@ -98,7 +100,7 @@ class FloatRates:
 
     def _at(self, place: Place) -> Kinds:
         """The kinds at a place, beside what comes there from other places."""
-        is_root = not self.flow.sources(place)
+        is_root = not self.flow.sources.of(place)
         match place:
             case ("variable", Scope() as scope, str(name)):
                 return self._held(Variable(scope, name), is_root)
@@ -121,7 +123,9 @@ class FloatRates:
             one for one in parameters_of(function.args) if one.arg == variable.name
         )
         # train(params, **options)
-        if self.flow.is_given_unseen(self.flow.engine.functions[function], parameter):
+        if self.flow.sources.is_given_unseen(
+            self.flow.engine.functions[function], parameter
+        ):
             return OTHER
         if not is_root:
             return NONE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from codemods.inference.objects import Object, Partial, Place
 
 if TYPE_CHECKING:
-    from codemods.inference.view import Answers
+    from codemods.inference.answers import Answers
 
 
 class Holders:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice
 
 from codemods.inference.annotations import TypeWithin, quoted_types, types_within
-from codemods.inference.containers import METHODS
+from codemods.inference.answers import Answers
 from codemods.inference.depth import DEEP
 from codemods.inference.engine import Inference
 from codemods.inference.library import Library
@@ -19,7 +18,6 @@ from codemods.inference.objects import (
     Container,
     Declared,
     External,
-    Function,
     Instance,
     Key,
     LegacyObject,
@@ -31,114 +29,15 @@ from codemods.inference.objects import (
     Stored,
     plain,
 )
-from codemods.inference.reading import Binding, key_of, last_name, parameters
+from codemods.inference.reading import key_of
 from codemods.inference.recorded import Annotation, Import, PassedOn, Reading
 from codemods.inference.scopes import Scope
+from codemods.inference.sources import Sources, unframed
 from codemods.inference.tracing import Trace
 from codemods.sources.modules import Project, Unit
 
-COPYING = {
-    "tree_map": 1,
-    **dict.fromkeys(("replicate", "unreplicate", "device_put", "device_get"), 0),
-    **dict.fromkeys(("freeze", "unfreeze", "copy", "deepcopy"), 0),
-}
-"""Functions that give back a copy of arguments, with the index of the first of these."""
-
-
 TABLES = ("pytest.mark.parametrize", "pytest.param", "absl.testing.parameterized.")
 """Functions that give tests what they are given."""
-
-Found = tuple[Object, ...]
-
-
-class Answers:
-    """What may be at a place, whatever the calls that lead there."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._engine = view.engine
-        self._known: dict[Place, tuple[Found, Found, int]] = {}
-        """What is at a place for rules and for inference, and the version at which it was."""
-        self._forms: dict[Container, dict[Object, None]] = {}
-        """The containers as inference knows them, by how rules do."""
-
-    @property
-    def version(self) -> int:
-        return self._engine.solver.version
-
-    def at(self, place: Place) -> tuple[Object, ...]:
-        if place is None:
-            return ()
-        known = self._known.get(place)
-        if known is not None and known[2] == self.version:
-            return known[0]
-        answers = [self._engine.solver.at(asked) for asked in self.asked(place)]
-        is_one = len(answers) == 1
-        found = answers[0] if is_one else tuple(chain.from_iterable(answers))
-        # what became known since may be elsewhere
-        if known is not None and known[1] == found:
-            plainly, found, _ = known
-        else:
-            plainly = self._plainly(found)
-        self._known[place] = plainly, found, self.version
-        return plainly
-
-    def _plainly(self, found: Found) -> Found:
-        """Objects as rules know them."""
-        for item in found:
-            box = plain(item)
-            if isinstance(box, Container) and item is not box:
-                self._forms.setdefault(box, {})[item] = None
-        return tuple(dict.fromkeys(map(plain, found)))  # type: ignore[arg-type]
-
-    def legacy_objects(self) -> list[LegacyObject]:
-        """All objects that are known so far, in the order in which they became known."""
-        return [
-            item
-            for item in self._engine.solver.everything()
-            if isinstance(item, LegacyObject)
-        ]
-
-    def has(self, place: Place, item: Object) -> bool:
-        return item in self.at(place)
-
-    def add(self, place: Place, *items: Object) -> bool:
-        """Let objects be at a place, and wherever what is there gets to."""
-        asked, *_ = self.asked(place)
-        match asked:
-            case ("variable", Scope() as scope, name):
-                self._engine.solver.add(("seeded", scope, name), *items)
-            case ("expression", ast.Call() | ast.Subscript() as node, None):
-                self._engine.solver.add(("seeded expression", node), *items)
-            case ("return", node):
-                self._engine.solver.add(("seeded return", node), *items)
-            case ("field", Opaque(), _):
-                return self._engine.solver.add(asked, *items)
-            case ("field", Instance(cls=cls), name):
-                return self._engine.solver.add(("seeded field", cls, name), *items)
-        return self._engine.solver.add(asked, *items)
-
-    def forms(self, box: Container) -> list[Object]:
-        """A container as inference knows it, in whatever calls it is made."""
-        return [box, *self._forms.get(box, ())]
-
-    def asked(self, place: Place) -> list[Place]:
-        match place:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return [("itself", self._engine.functions[place])]
-            case ast.expr():
-                return [("expression", place, None)]
-            case ast.AST():
-                return []
-            case ("field", Class() as cls, name):
-                return [("field", Instance(cls), name)]
-            case ("element", Container() as box, key):
-                return [("item in", one, key, True) for one in self.forms(box)]
-            case ("elements", Container() as box):
-                return [("item in", one, None) for one in self.forms(box)]
-            case ("self", Class() as cls):
-                return [("itself", Instance(cls))]
-        return [place]
 
 
 class View:
@@ -148,7 +47,7 @@ class View:
         self.engine = Inference(project, library)
         self.project = project
         self.library = library
-        self.solver = Answers(self)
+        self.solver = Answers(self.engine)
         self.reading = Reading()
         self.reading.scopes = self.engine.scopes
         self.places = Places(self.engine)
@@ -156,6 +55,7 @@ class View:
             unit: self.engine.module(unit) for unit in project.read
         }
         self.entered = Entered(self)
+        self.sources = Sources(self)
         self._names: dict[ast.expr, set[str]] = {}
         self.key = key_of
         for unit in project.units:
@@ -323,9 +223,6 @@ class View:
         """The class, its bases and theirs, nearest first; some are external."""
         return [*self.engine.solver.at(("ancestry", cls))]
 
-    def bases(self, cls: Class) -> tuple[Object, ...]:
-        return self.engine.solver.at(("bases", cls))
-
     def class_of(self, node: ast.ClassDef) -> Class:
         return self.engine.class_of(node)
 
@@ -338,9 +235,6 @@ class View:
     def fields_in_order(self, cls: Class) -> list[str]:
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
         return [str(one) for one in self.engine.solver.at(("fields in order", cls))]
-
-    def decorators(self, function: Function) -> set[str]:
-        return self.engine.decorators(function.node)
 
     @staticmethod
     def field(owner: Hashable, name: str) -> Place:
@@ -357,10 +251,6 @@ class View:
         return self.engine.index.reflects
 
     # Names and calls
-
-    def variable(self, name: str, scope: Scope) -> Place | None:
-        binding = scope.binding(name)
-        return None if binding is None else ("variable", binding, name)
 
     def keys_of(self, container: Container) -> tuple[object, ...]:
         """The keys under which a container has elements, None among them if some are not known."""
@@ -398,192 +288,9 @@ class View:
         unit = self.engine.scopes[node].unit
         return self.engine.tracing.of(("value", unit, node), depth=DEEP)
 
-    def origins(self, place: Place) -> list[ast.expr]:
-        """The expressions from which what is at a place comes unchanged."""
-        return [one for one in self.behind(place) if isinstance(one, ast.expr)]
-
-    def behind(self, place: Place) -> set[Place]:
-        """A place, and those from which what is there comes unchanged."""
-        seen = {place}
-        pending = [place]
-        while pending:
-            new = [one for one in self.sources(pending.pop()) if one not in seen]
-            seen.update(new)
-            pending += new
-        return seen
-
     def store_element(self, container: Container, key: Key, place: Place) -> None:
         """Let a container have what is at a place as an element."""
         self.engine.solver.add(("stored", container), Stored(key, place))
-
-    def sources(self, place: Place) -> list[Place]:
-        """The places of which a place is a copy: one step back."""
-        match place:
-            case ast.Name():
-                own = self.places.get(place)
-                return [] if own is None or own is place else [own]
-            case ast.IfExp(body=body, orelse=orelse):
-                return [self.places[body], self.places[orelse]]
-            case ast.BoolOp(values=values):
-                return [self.places[value] for value in values]
-            case ast.NamedExpr(value=value) | ast.Await(value=value):
-                return [self.places[value]]
-            # table[name]
-            case ast.Subscript(value=value, slice=key):
-                return self._elements(("expression", value, None), key_of(key))
-            case ast.Call():
-                callees = self.solver.at(place.func)
-                functions = [item for item in callees if isinstance(item, Function)]
-                # jax.device_put(params)
-                copied = COPYING.get(last_name(place.func), len(place.args))
-                if not functions and copied < len(place.args):
-                    return [self.places[one] for one in place.args[copied:]]
-                if not functions:
-                    return self._looked_up(place)
-                return [("return", function.node) for function in functions]
-            case ast.Attribute(value=value, attr=name):
-                found: list[Place] = []
-                for one in self.solver.at(value):
-                    if isinstance(one, Instance):
-                        found.append(("field", one.cls, name))
-                    # types.SimpleNamespace(rate=0.1).rate
-                    elif isinstance(one, Container) and name not in METHODS:
-                        found += self._elements(("expression", value, None), name)
-                    elif isinstance(one, LegacyObject) and name == "target":
-                        found.append(("target", one))
-                    # Config.rate
-                    elif isinstance(one, Class):
-                        found += self._sources_of_class(one, name)
-                return found
-            case ("target", LegacyObject(node=ast.Call(args=[params, *_]))):
-                return [self.places[params]]
-            case ("variable", Scope() as scope, str(name)):
-                return self._sources_of_variable(scope, name)
-            case ("return", ast.AST() as node):
-                return [
-                    self.places[value] for value in self.engine.values_returned(node)
-                ]
-            case ("field", Class() as cls, str(name)):
-                return self._sources_of_field(cls, name)
-            # train(params, **options)
-            case ("item of", owner, None | int() | str() as key):
-                return self._elements(owner, key)
-            # table[name] = value
-            case ("bound", Binding(source=ast.expr() as value, steps=()), _):
-                return [self.places[value]]
-        return []
-
-    def _looked_up(self, call: ast.Call) -> list[Place]:
-        """What `table.get(name, default)` gives, of a table that may have something there."""
-        match call:
-            case ast.Call(
-                func=ast.Attribute(value=owner, attr="get"), args=[key, *defaults]
-            ):
-                found = self._elements(("expression", owner, None), key_of(key))
-                others = defaults if found else []
-                return [*found, *(self.places[one] for one in others)]
-        return []
-
-    def _sources_of_variable(self, scope: Scope, name: str) -> list[Place]:
-        found: list[Place] = []
-        for binding in self.engine.bindings_of(scope, name):
-            if binding.source is not None and not binding.steps:
-                found.append(self.places[binding.source])
-            elif isinstance(binding.node, ast.arg):
-                found += self.given(self.engine.functions[scope.node], binding.node)
-            elif isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
-                for module in self.engine.imports.sources(scope.unit, binding.node):
-                    if module.unit is not None:
-                        other = self.modules[module.unit]
-                        found.append(("variable", other, binding.alias.name))
-            elif binding.source is not None:
-                found += self._parts_bound(binding) or [("bound", binding, None)]
-            else:
-                found.append(("bound", binding, None))
-        return found
-
-    def _parts_bound(self, binding: Binding) -> list[Place]:
-        """The elements that a name is bound to: `optimizer, rate = carry`."""
-        *ahead, (word, key) = binding.steps
-        place: Place = ("expression", binding.source, None)
-        for step, inner in ahead:
-            place = ("item of", place, inner if step == "item" else None)
-        return self._elements(place, key) if word in ("item", "each", "turn") else []
-
-    def _elements(self, place: Place, key: Key) -> list[Place]:
-        """The places of the elements under a key of the containers at a place."""
-        found: list[Place] = []
-        for box in self.engine.solver.at(place):
-            if not isinstance(plain(box), Container):
-                continue
-            for one in self.engine.solver.at(("entries of", box, None)):
-                assert isinstance(one, Stored)
-                if None in (one.key, key) or one.key == key:
-                    found.append(_old(one.place))
-            found += _constants(plain(box), key)
-        return found
-
-    def given(self, function: Function, argument: ast.arg) -> list[Place]:
-        """What calls give to a parameter, and its default; all that is in view of it."""
-        found: list[Place] = []
-        for one, default in parameters(function.node):
-            if one is argument and default is not None:
-                found.append(default)
-        passed = self._passed(function, argument)
-        return [*found, *(place for place in passed if not self._is_unseen(place))]
-
-    def is_given_unseen(self, function: Function, argument: ast.arg) -> bool:
-        """Whether a call unpacks what is not in view, which may be for a parameter."""
-        return any(map(self._is_unseen, self._passed(function, argument)))
-
-    def _passed(self, function: Function, argument: ast.arg) -> Iterator[Place]:
-        declared = function.node.args
-        positional = [*declared.posonlyargs, *declared.args]
-        for site, offset in self.entered[function.node]:
-            index = None
-            if argument in positional[offset:]:
-                index = positional.index(argument) - offset
-            for place in site.given(index, argument.arg):
-                match place:
-                    case ("item of", ast.expr() as owner, key):
-                        yield ("item of", ("expression", owner, None), key)
-                    case _:
-                        yield place
-
-    def _is_unseen(self, place: Place) -> bool:
-        """Whether a place is an element of a container of which nothing is known."""
-        match place:
-            case ("item of", _, _):
-                return not self.sources(place)
-        return False
-
-    def _sources_of_class(self, cls: Class, name: str) -> list[Place]:
-        """What an attribute of a class itself is set to, if none is set by a computed name."""
-        if self.is_asked_by_any_name(cls):
-            return []
-        nearest = islice(self.defining(cls, name), 1)
-        found: list[Place] = [("variable", one.scope, name) for one in nearest]
-        stores = self.engine.index.stores.get(name, ())
-        own = (one for one in stores if cls in self.solver.at(one.owner))
-        return [*found, *(("bound", store.binding, None) for store in own)]
-
-    def _sources_of_field(self, cls: Class, name: str) -> list[Place]:
-        nearest = islice(self.defining(cls, name), 1)
-        found: list[Place] = [("variable", one.scope, name) for one in nearest]
-        for store in self.engine.index.stores.get(name, ()):
-            if store.binding.source is not None and not store.binding.steps:
-                owners = self.solver.at(store.owner)
-                if Instance(cls) in owners:
-                    found.append(self.places[store.binding.source])
-        for made in self.engine.solver.at(("instances", cls)):
-            if isinstance(made, Made):
-                names = self.fields_in_order(made.cls)
-                place = made.arguments.keyword(name)
-                if name in names and made.source is None:
-                    place = made.arguments.argument(names.index(name), name)
-                if place is not None:
-                    found.append(_old(place))
-        return found
 
     # What is out of view
 
@@ -605,7 +312,7 @@ class View:
 
     def may_be_unknown(self, place: Place) -> bool:
         """Whether something of which nothing is known may be at a place, beside the rest."""
-        for root in self.roots(place):
+        for root in self.sources.roots(place):
             match root:
                 case ast.Constant():
                     continue
@@ -613,10 +320,6 @@ class View:
                     if not self.solver.at(root):
                         return True
         return False
-
-    def roots(self, place: Place) -> dict[Place, None]:
-        """The places from which everything at a place comes, and to which nothing comes."""
-        return {one: None for one in self.behind(place) if not self.sources(one)}
 
     def origin_names(self, node: ast.expr) -> set[str]:
         """The full names that an expression may stand for, as far as imports tell.
@@ -647,7 +350,7 @@ class View:
             case ast.JoinedStr():
                 names = {"builtins.str"}
             case _:
-                roots = self.roots(self.places.get(node))
+                roots = self.sources.roots(self.places.get(node))
                 parts = [one for one in roots if isinstance(one, ast.expr)]
                 names = {name for one in parts for name in self.origin_names(one)}
                 if len(parts) < len(roots):
@@ -734,26 +437,5 @@ class Entered:
         )
 
     def _place(self, place: Place) -> Place:
-        node = _old(place)
+        node = unframed(place)
         return self._places[node] if isinstance(node, ast.expr) else node
-
-
-def _constants(box: object, key: Key) -> Iterator[ast.Constant]:
-    """The constants that a display has under a key, which inference has no need to know."""
-    pairs: Iterable[tuple[Key, ast.expr]] = ()
-    match box:
-        case Container(node=ast.Dict(keys=keys, values=values)):
-            named = (None if one is None else key_of(one) for one in keys)
-            pairs = zip(named, values, strict=True)
-        case Container(node=ast.Tuple(elts=values) | ast.List(elts=values)):
-            pairs = enumerate(values)
-    for other, value in pairs:
-        if isinstance(value, ast.Constant) and (None in (other, key) or other == key):
-            yield value
-
-
-def _old(place: Place) -> Place:
-    match place:
-        case ("expression", ast.expr() as node, _):
-            return node
-    return place

@@ -127,7 +127,7 @@ class Notes:
                 called = self.facts.externals(function)
                 is_silent = bool(default) or "builtins.hasattr" in called
                 flow = self.facts.flow
-                roots = flow.roots(flow.places[asked])
+                roots = flow.sources.roots(flow.places[asked])
                 return is_silent and not all(map(flow.solver.at, roots))
         return False
 

@@ -124,7 +124,7 @@ class Tree:
         if is_parameter or (scope, name) in self._changed:
             return None
         place = ("variable", scope, name)
-        match self._flow.sources(place):
+        match self._flow.sources.of(place):
             case [ast.expr() as value]:
                 return value
             # from common import rate
