@@ -35,13 +35,21 @@ class Schedule:
 
     `rates` has the source text of the learning rate for each constructor; `edits` has what changes
     elsewhere, by the node that it changes. It `counts` steps in the state unless the rate is a
-    constant. `removed` has the nodes that are removed.
+    constant. `removed` has the nodes that are removed. It `is_copied` if what computes the rate
+    stays as well.
     """
 
     rates: dict[ast.Call, str]
     edits: Edits
     counts: bool
     removed: set[ast.AST]
+    is_copied: bool
+
+
+COPIED = (
+    "The schedule of the constructor is a copy of what computes this rate, which stays for others: "
+    "change both together."
+)
 
 
 class Schedules(Outcomes[Schedule]):
@@ -97,6 +105,9 @@ def train_step(optimizer, batch):
     def note(self, use: Use) -> Prose:
         is_set = use.kind in STEPS and self.stepping.given_override(use) is not None
         why = self.reason(use.objects) if is_set else None
+        schedule = self.of(use.objects) if is_set else None
+        if schedule is not None and schedule.is_copied:
+            return COPIED
         if why is None:
             return ""
         return message(
@@ -125,7 +136,11 @@ def _schedule(
     dead_code.clear(given)
     refuse_kept((step, *objects), stepping)
     counts = not isinstance(rate.expression, ast.Constant)
-    return Schedule(filled, dead_code.edits, counts, dead_code.removed)
+    # lr = 0.1 / (1 + optimizer.state.step), of which the metrics have the value, too
+    setting = origins.setting(origins.variable(given))
+    is_written = any(rate.startswith("lambda") for rate in filled.values())
+    is_copied = is_written and setting is not None and setting not in dead_code.edits
+    return Schedule(filled, dead_code.edits, counts, dead_code.removed, is_copied)
 
 
 def _given(use: Use, stepping: Stepping) -> ast.expr:

@@ -514,3 +514,18 @@ def test_on_demand_the_rate_stays_one_that_each_step_sets(options: Options) -> N
     after = migrated(alone(), options)
     assert "learning_rate=schedule(" in after
     assert "tree_set(" in after
+
+
+@pytest.mark.parametrize("result", ["optimizer", "(optimizer, lr)"])
+def test_a_copied_schedule_is_told_where_its_rate_stays(result: str) -> None:
+    text = f"""
+        def step(optimizer, grads):
+            lr = 0.1 / (1 + optimizer.state.step)
+            optimizer = optimizer.apply_gradient(grads, learning_rate=lr)
+            return {result}
+
+        def train(params, grads):
+            return step(optim.Adam(0.1).create(params), grads)
+        """
+    notes = [site.note for site in result_of(text).sites]
+    assert ("change both together" in str(notes)) is ("lr" in result)
