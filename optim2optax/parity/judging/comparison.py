@@ -127,6 +127,22 @@ def figures(comparison: Comparison) -> str:
     return f"{text}, float32 drift {comparison.drift:.1e}"
 
 
+def in_words(comparison: Comparison) -> str:
+    """The verdict with its figures, as a sentence."""
+    steps = f"in {comparison.steps} steps"
+    error = f"{comparison.error:.1e}{gate(comparison)}"
+    largest = (
+        f"{steps}, the largest difference is {error} of how far the parameters moved."
+    )
+    if comparison.drift is not None:
+        largest += f" In float32 it is {comparison.drift:.1e}."
+    return {
+        Verdict.IDENTICAL: f"The same function: not one bit differs {steps}.",
+        Verdict.EQUIVALENT: f"The same function: {largest}",
+        Verdict.DIFFERENT: f"Another function: {largest}",
+    }.get(comparison.verdict, f"Nothing is proven {steps}.")
+
+
 def gate(comparison: Comparison) -> str:
     """The gate of a comparison in brackets, where it is not that of a replay."""
     if comparison.gate == REPLAY_GATE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from optim2optax.parity.judging.comparison import (
     REPLAY_GATE,
     Verdict,
     figures,
+    in_words,
     place,
 )
 from optim2optax.parity.reports.result import Case, Report
@@ -58,7 +60,9 @@ def render(report: Report, name: str) -> str:
         "colored": _colored,
         "dim": lambda text: click.style(text, dim=True),
         "escaped": escaped,
+        "cleandoc": inspect.cleandoc,
         "figures": figures,
+        "in_words": in_words,
         "place": place,
         "sign": lambda outcome: SIGNS[COLORS[outcome]],
     }

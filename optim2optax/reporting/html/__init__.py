@@ -71,7 +71,7 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
         hints=hints,
         groups=_groups(report),
         proofs=proofs,
-        figures=_figures,
+        in_words=_in_words,
         plot=plot,
         excerpts=excerpts,
         changed_lines=changed_lines,
@@ -107,11 +107,11 @@ def _groups(report: Report) -> dict[Location, list[tuple[Location, Site]]]:
     return {place: members[group] for place, group in groups.items()}
 
 
-def _figures(found: Comparison) -> str:
+def _in_words(found: Comparison) -> str:
     # it needs NumPy, as a comparison does
-    from optim2optax.parity.judging.comparison import figures
+    from optim2optax.parity.judging.comparison import in_words
 
-    return f"{found.verdict.words} after {figures(found)}"
+    return in_words(found)
 
 
 def _prose(text: str) -> Markup:

@@ -38,6 +38,22 @@ def test_a_leaf_that_should_not_move_is_plotted() -> None:
     assert page(compare_trajectories(still, moving)).count("<svg") == 1
 
 
+SAID = {
+    "The same function: not one bit differs in 10 steps.": ([1.0, 2.0], [1.0, 2.0]),
+    "The same function: in 10 steps, the largest difference is": ([1.0], [1.0 + 1e-15]),
+    "Another function: in 10 steps, the largest difference is 1.0e": ([1.0], [2.0]),
+    "Nothing is proven in 10 steps.": ([0.0], [0.0]),
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_a_verdict_is_a_sentence(said: str) -> None:
+    before, after = (
+        [{"kernel": np.array(one) * step} for step in range(10)] for one in SAID[said]
+    )
+    assert said in page(compare_trajectories(before, after))
+
+
 def test_without_errors_by_step_nothing_is_claimed() -> None:
     text = page(Comparison(Verdict.DIFFERENT, inf, 3))
 

@@ -128,7 +128,7 @@ def test_html_is_one_balanced_page_with_nothing_outside() -> None:
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 2
-    assert "3 steps, error over movement 2.0e-15, float32 drift 3.0e-07" in page
+    assert "in 3 steps, the largest difference is 2.0e-15 of how far" in page
     assert render(report(), "html") == page
 
 

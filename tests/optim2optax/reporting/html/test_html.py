@@ -129,7 +129,7 @@ def test_proofs(project: Path, run: Run) -> None:
     assert result.exit_code == 0, result.output
     text = (project / "review.html").read_text()
     assert '<b class="passes">equivalent</b>' in text
-    assert "<p>equivalent after 120 steps, error over movement " in text
+    assert "<p>The same function: in 120 steps, the largest difference is " in text
     assert text.count("<polyline") == 2
     assert "p ← p − η·m̂/(√v̂ + ε) − η·λ·p" in text
 
