@@ -156,8 +156,8 @@ FAULTS: dict[str, list[Planted]] = {
         ),
         (
             "bare_definition",
-            "optimizer.replace(opt_state=optimizer.tx.init_state(optimizer.params))",
-            "optimizer.replace(opt_state=optimizer.opt_state.replace(step=0))",
+            "optimizer.replace(step=0, opt_state=optimizer.tx.init(optimizer.params))",
+            "optimizer.replace(step=0)",
         ),
         (
             "moment_surgery",
