@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,15 +20,14 @@ from optim2optax.parity.running.trees import (
     TreeError,
     copy_before,
     copy_tree,
+    is_ignored,
     surround,
     tree_around,
 )
 
 OUTPUT = "output.txt"
 
-MISSING = (
-    "\nA revision has no data that git ignores: --link PATH links them into its copy."
-)
+QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
 
 PATIENCE = 10
 """The new side may take so many times what the old one took,"""
@@ -68,7 +69,8 @@ USUAL = RunOptions()
 class Runs:
     """The runs of a command, each in a copy of its own below `scratch`.
 
-    A run takes place when its record is first asked for.
+    A run takes place when its record is first asked for. `linked` are paths that the old side did
+    not find, since a revision has nothing that git ignores.
     """
 
     command: Sequence[str]
@@ -77,6 +79,7 @@ class Runs:
     options: RunOptions
     scratch: Path
     wide: bool = True
+    linked: dict[Path, None] = field(default_factory=dict)
 
     @cached_property
     def root(self) -> Path:
@@ -90,7 +93,7 @@ class Runs:
             CommandError: if that is nothing, or there is no legacy optimizer.
         """
         started = time.monotonic()
-        found = self._record(self._side("before"), self.options.timeout)
+        found = self._found("before", self.options.timeout)
         if not found.legacy:
             raise CommandError(
                 "the old side met no legacy optimizer: "
@@ -108,15 +111,47 @@ class Runs:
         Raises:
             CommandError: if that is nothing.
         """
-        return self._record(self._side("after"), self.patience)
+        return self._found("after", self.patience)
 
     @cached_property
     def again(self) -> Recording | None:
         """What the old side records if it rounds otherwise; None if it does not run then."""
         try:
-            return self._record(self._side("again"), self.patience)
+            return self._found("again", self.patience)
         except CommandError:
             return None
+
+    def _found(self, role: Role, timeout: float | None) -> Recording:
+        """What a side records, with a link to data that git ignores where it asks for some."""
+        while True:
+            side = self._side(role)
+            try:
+                return self._record(side, timeout)
+            except FailedError as error:
+                missing = self._missing(side, str(error))
+                if not missing:
+                    raise
+                self.linked.update(dict.fromkeys(missing))
+                shutil.rmtree(side.copy.parent)
+
+    def _missing(self, side: Side, errors: str) -> list[Path]:
+        """The paths in error messages that only the user's tree has, because git ignores them."""
+        if not side.legacy or Path(self.before).is_dir():
+            return []
+        inside = self.folder.resolve().relative_to(self.root)
+        found: list[Path] = []
+        # No such file or directory: 'data/train.npz'
+        for word in QUOTED.findall(errors):
+            path = Path(os.path.normpath(side.copy / inside / word))
+            if not path.is_relative_to(side.copy):
+                continue
+            within = path.relative_to(side.copy)
+            steps = (*reversed(within.parents[:-1]), within)
+            # `data`, if the copy has no such folder
+            absent = [one for one in steps if not (side.copy / one).exists()]
+            if absent and is_ignored(self.root, absent[0]):
+                found.append(absent[0])
+        return found
 
     def _side(self, role: Role) -> Side:
         """A side with its copy of the tree."""
@@ -128,6 +163,7 @@ class Runs:
         )
         linked = [_within(path, self.root) for path in self.options.links]
         if side.legacy:
+            linked += self.linked
             copy_before(self.before, self.root, side.copy, linked)
         else:
             copy_tree(self.root, side.copy, linked)
@@ -155,10 +191,7 @@ class Runs:
         if code:
             kind = CommandError if code == NOT_FOUND else FailedError
             last = end_of(_problems(side) + errors)
-            hint = MISSING if "No such file or directory" in last else ""
-            raise kind(
-                f"the {side.name} side ended with exit code {code}:\n{last}{hint}"
-            )
+            raise kind(f"the {side.name} side ended with exit code {code}:\n{last}")
         found = _checked(recording_of(side.records), side)
         try:
             # Without lines to compare, the output may be long and is not read.

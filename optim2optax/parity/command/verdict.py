@@ -50,8 +50,13 @@ def compare_command(
         TreeError: if the old tree cannot be copied, or a link leads nowhere.
     """
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
-        scratch = Path(temporary).resolve()
-        return _judged(Runs(command, before, folder, options, scratch))
+        runs = Runs(command, before, folder, options, Path(temporary).resolve())
+        found = _judged(runs)
+    if not runs.linked:
+        return found
+    names = ", ".join(map(str, runs.linked))
+    remark = f"The old side has a link to what git ignores in your tree: {names}."
+    return replace(found, remarks=(*found.remarks, remark))
 
 
 def _judged(runs: Runs) -> Comparison:

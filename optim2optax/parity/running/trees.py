@@ -166,6 +166,13 @@ def _answer(folder: Path, *words: str) -> str | None:
     return None if done.returncode else done.stdout.strip()
 
 
+def is_ignored(root: Path, path: Path) -> bool:
+    """Whether something exists at a path in a repository, and git ignores it."""
+    return (root / path).exists() and not git(
+        root, "check-ignore", "--quiet", str(path)
+    ).returncode
+
+
 def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, without hooks."""
     # A pre-commit hook would else have git work on the repository of the commit.
