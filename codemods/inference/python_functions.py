@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Generator
 from dataclasses import replace as replaced
 from itertools import chain as chained
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ from codemods.inference.objects import (
     Stored,
     plain,
 )
-from codemods.vocabulary import PICKLE
+from codemods.vocabulary import PICKLE, UNPICKLE
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -406,21 +407,36 @@ def row(_: Inference, arguments: Arguments) -> Answer:
 
 def unpickle(engine: Inference, arguments: Arguments) -> Answer:
     """`state = pickle.load(file)`: what the same file pickles by that name, or its one display."""
-    pickled: list[ast.expr] = []
-    for call in chained(*map(engine.index.called.get, ("dump", "dumps"), ((), ()))):
-        if engine.scopes[call].unit is arguments.unit and call.args:
-            callees = yield ("expression", call.func, None)
-            if any(getattr(one, "name", "") in PICKLE for one in callees):
-                pickled.append(call.args[0])
+    dumps = yield from _calls_near(engine, arguments, ("dump", "dumps"), PICKLE)
+    loads = yield from _calls_near(engine, arguments, ("load", "loads"), UNPICKLE)
+    pickled = [call.args[0] for call in dumps]
     name = ""
     match arguments.unit.parents.get(arguments.node):
         case ast.Assign(targets=[target]):
             name = ast.unparse(target)
-    displays = [one for one in pickled if isinstance(one, ast.Dict | ast.Tuple)]
+    # images, labels = pickle.load(file): a tuple is told from others by no key
+    kinds = ast.Dict | ast.Tuple if len(loads) == 1 else ast.Dict
+    displays = [one for one in pickled if isinstance(one, kinds)]
     named = [one for one in pickled if ast.unparse(one) == name]
     found: list[Object] = []
     for one in named or displays * (len(displays) == 1):
         found += yield ("expression", one, None)
+    return found
+
+
+def _calls_near(
+    engine: Inference,
+    arguments: Arguments,
+    words: tuple[str, ...],
+    names: frozenset[str],
+) -> Generator[Place, tuple[Object, ...], list[ast.Call]]:
+    """The calls of some functions in the same file."""
+    found: list[ast.Call] = []
+    for call in chained(*(engine.index.called.get(word, ()) for word in words)):
+        if engine.scopes[call].unit is arguments.unit and call.args:
+            callees = yield ("expression", call.func, None)
+            if any(getattr(one, "name", "") in names for one in callees):
+                found.append(call)
     return found
 
 

@@ -210,8 +210,8 @@ def _loss(call: ast.Call | None) -> ast.expr | None:
 def _refuse() -> Refusal:
     """Why a call stays that is given more than a loss function, or whose result goes anywhere."""
     return reasons.statement_form(
-        "This method is not called with a loss function alone, or its result is not assigned or "
-        "returned in a statement of its own.",
+        "This method is not called with a loss function alone, nothing shows whether that gives a "
+        "pair, or the result is not assigned or returned in a statement of its own.",
         "Use `jax.value_and_grad(loss_fn)(optimizer.target)` and a step instead.",
     )
 
