@@ -145,6 +145,9 @@ class FloatRates:
                 isinstance(item, Container) for item in self.facts.objects(owner)
             ):
                 return OTHER
+            # args.rate, of parser.add_argument("--rate", type=np.float32)
+            case ast.Attribute(attr=name) if self._is_parsed_by_numpy(node, name):
+                return NUMPY
             # rates.astype(jnp.bfloat16), but not step.astype(jnp.float32)
             case ast.Call(func=ast.Attribute(attr="astype")) if {
                 *map(last_word, values_of(node))
@@ -160,6 +163,18 @@ class FloatRates:
                 if not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1:
                     return TYPED
         return NONE.union(*map(_named, self.flow.origin_names(node)))
+
+    def _is_parsed_by_numpy(self, node: ast.expr, name: str) -> bool:
+        """Whether argparse makes an argument a number of NumPy."""
+        if not any(one.startswith("argparse.") for one in self.flow.origin_names(node)):
+            return False
+        for call in self.flow.engine.index.called.get("add_argument", ()):
+            match call:
+                case ast.Call(args=[ast.Constant(value=option)], keywords=given):
+                    kinds = [one.value for one in given if one.arg == "type"]
+                    if option == f"--{name}" and kinds:
+                        return self.facts.full_name(kinds[0]).startswith(NUMPY_FLOATS)
+        return False
 
 
 class CarriedRates(FloatRates):

@@ -38,6 +38,7 @@ from codemods.inference.objects import (
     Stored,
     plain,
 )
+from codemods.inference.reading import key_of
 from codemods.vocabulary import PICKLE, UNPICKLE
 
 if TYPE_CHECKING:
@@ -73,13 +74,11 @@ def pair_up(_: Inference, arguments: Arguments) -> Answer:
     # first, second = zip(*pairs)
     if arguments.starred == 0 and len(arguments.positional) == 1:
         return (yield from _transposed(arguments, arguments.positional[0]))
-    parts: list[tuple[Key, Place]] = []
-    for index, place in enumerate(arguments.positional):
-        if arguments.starred is None:
-            parts.append((index, ("each of", place)))
-        else:
-            # zip(names, *rows): the elements of an argument are in the result
-            parts.append((None, ("each of", ("each of", place))))
+    each: list[Place] = [("each of", place) for place in arguments.positional]
+    parts: list[tuple[Key, Place]] = [*enumerate(each)]
+    # zip(names, *rows): the elements of an argument are in the result
+    if arguments.starred is not None:
+        parts = [(None, ("each of", place)) for place in each]
     pair = boxed(arguments, "tuple", *parts)
     return [boxed(arguments, "zip", (None, ("itself", pair)))]
 
@@ -313,26 +312,18 @@ def getter(word: str) -> Behaviour:
 
 
 def _getter(word: str, node: ast.Call) -> Getter | None:
-    values = [_literal(argument) for argument in node.args]
-    names = [value for value in values if isinstance(value, str)]
+    keys = tuple(map(key_of, node.args))
+    names = [key for key in keys if isinstance(key, str)]
     # itemgetter("params", 0)
     if word == "itemgetter":
-        return Getter(node, keys=tuple(map(_key, values)))
+        return Getter(node, keys=keys)
     # methodcaller("apply_gradient", grads)
     if word == "methodcaller":
         return Getter(node, paths=(tuple(names[:1]),), calls=True) if names else None
     # attrgetter("optimizer.target", "step")
-    if len(names) == len(values):
+    if len(names) == len(keys):
         return Getter(node, paths=tuple(tuple(name.split(".")) for name in names))
     return None
-
-
-def _key(value: object) -> int | str | None:
-    return value if isinstance(value, int | str) else None
-
-
-def _literal(node: ast.expr) -> object:
-    return node.value if isinstance(node, ast.Constant) else None
 
 
 def import_by_name(engine: Inference, arguments: Arguments) -> Answer:

@@ -5,6 +5,7 @@ import pytest
 from tests.codemods.programs import migrated
 
 PROGRAM = """
+    import argparse
     import dataclasses
     import types
     import jax
@@ -15,6 +16,10 @@ PROGRAM = """
     RATE = 0.1
     SCALE = 2
     TABLE = {{"base": 0.1, "whole": 1}}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=np.float32, default=0.1)
+    parser.add_argument("--beta", type=float)
+    ARGS = parser.parse_args()
     settings = types.SimpleNamespace(rate=0.1, late=None)
 
     class Trainer:
@@ -56,6 +61,7 @@ AS_THEY_ARE = {
     "an element of a table": ("TABLE['base']", "", ""),
     "found in a table, or a number": ("TABLE.get('base', 0.1)", "", ""),
     "an attribute of a namespace": ("settings.rate", "", ""),
+    "an argument of the command line": ("ARGS.beta", "", ""),
     "a plain number of NumPy's": ("np.array([0.1]).item()", "", ""),
     "given back by a function": ("scaled(64)", "", ""),
     "traced": ("lr", "lr", "jax.vmap(train)({}, [], [], jnp.ones(2))"),
@@ -78,6 +84,7 @@ NUMBERS = {
     "given back by a function": ("scaled(64, np.float32(0.1))", "", ""),
     "the larger of two whole numbers": ("max(1, SCALE)", "", ""),
     "rounded": ("round(lr)", "lr", ""),
+    "an argument that argparse makes one of NumPy": ("ARGS.rate", "", ""),
 }  # fmt: skip
 MAYBE_NONE = {
     "a parameter that is None": ("lr", "lr=None", "train({}, [], [])"),
