@@ -13,7 +13,7 @@ from codemods.sources.bindings import Comprehension
 
 Owner = ast.Module | FunctionNode
 Loop = ast.For | ast.AsyncFor | ast.While
-Edges = list[set[int]]
+Edges = list[list[int]]
 Reached = dict[tuple[bool, int, int], frozenset[int]]
 ENTRY, EXIT = 0, 1
 
@@ -41,23 +41,24 @@ class Order:
         self.owner = owner
         self.nodes: list[ast.AST] = [owner, owner]
         self.at: dict[ast.AST, int] = {}
-        self.after: Edges = [set(), set()]
-        self.before: Edges = [set(), set()]
+        self.after: Edges = [[], []]
+        self.before: Edges = [[], []]
         self._known: Reached = {}
         _Builder(self).build()
 
     def add(self, node: ast.AST) -> int:
         """A new number, for the evaluation of a node."""
         self.nodes.append(node)
-        self.after.append(set())
-        self.before.append(set())
+        self.after.append([])
+        self.before.append([])
         number = len(self.nodes) - 1
         self.at[node] = number
         return number
 
     def connect(self, first: int, second: int) -> None:
-        self.after[first].add(second)
-        self.before[second].add(first)
+        if second not in self.after[first]:
+            self.after[first].append(second)
+            self.before[second].append(first)
 
     def forward(self, number: int, without: int = -1) -> frozenset[int]:
         """What may come after an evaluation, on paths that do not lead through another.
@@ -76,9 +77,10 @@ class Order:
             pending = [one for one in edges[number] if one != without]
             found = set(pending)
             while pending:
-                new = edges[pending.pop()] - found - {without}
-                found |= new
-                pending += new
+                for one in edges[pending.pop()]:
+                    if one != without and one not in found:
+                        found.add(one)
+                        pending.append(one)
             self._known[key] = frozenset(found)
         return self._known[key]
 

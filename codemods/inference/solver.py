@@ -26,8 +26,6 @@ CROWDED = 24
 FEW = 4
 """So many things are looked through faster than looked up, and take less memory."""
 
-Links: TypeAlias = "dict[Place, tuple[Place, ...] | dict[Place, None]]"
-
 WHOLE = "whole"
 
 
@@ -37,6 +35,26 @@ def whole(place: Place) -> Place:
     The answer to it is empty: the equation does not get to see what is there.
     """
     return (WHOLE, place)
+
+
+class Cell:
+    """What is known of a place, and who has asked for it."""
+
+    __slots__ = ("copies", "is_begun", "known", "members", "place", "readers")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.is_begun = False
+        self.known: tuple[Object, ...] = ()
+        self.members: set[Object] | None = None
+        """The same as a set, where it has more than a few."""
+        self.readers: Links = ()
+        """The cells whose equations have asked for this one."""
+        self.copies: Links = ()
+        """The cells that have all that is in this one."""
+
+
+Links: TypeAlias = "tuple[Cell, ...] | dict[Cell, None]"
 
 
 class Solver:
@@ -59,87 +77,86 @@ class Solver:
         """
         self._equation = equation
         self._same = same
-        self._names: dict[Place, Place] = {}
-        """The places that are names for others, and for which."""
-        self._known: dict[Place, tuple[Object, ...]] = {}
-        self._members: dict[Place, set[Object]] = {}
-        """The same as a set, where it has more than a few."""
-        self._readers: Links = {}
-        """The places whose equations have asked for each place."""
-        self._copies: Links = {}
-        """The places that have all that is at each place."""
-        self._begun: set[Place] = set()
-        self._outdated: dict[Place, None] = {}
+        self._cells: dict[Place, Cell] = {}
+        """The cell of each place; of one that is a name for another, that of the other."""
+        self._filled: list[Cell] = []
+        self._outdated: dict[Cell, None] = {}
         self.evaluations = 0
         self.version = 0
         """Grows with everything that becomes known."""
 
     def at(self, place: Place) -> tuple[Object, ...]:
         """What may be at a place, found out now if it was not before."""
-        place = self._named(place)
-        if place not in self._begun:
-            self._evaluate(place)
+        cell = self._cell(place)
+        if not cell.is_begun:
+            self._evaluate(cell)
         self._settle()
         return self.known(place)
 
     def known(self, place: Place) -> tuple[Object, ...]:
         """What is known to be at a place, without asking any further."""
-        return self._known.get(self._names.get(place, place), ())
+        cell = self._cells.get(place)
+        return () if cell is None else cell.known
 
     def everything(self) -> dict[Object, None]:
         """What is known to be anywhere."""
-        return {item: None for known in self._known.values() for item in known}
+        return {item: None for cell in self._filled for item in cell.known}
 
     def add(self, place: Place, *items: Object) -> bool:
         """Let objects be at a place, whatever its equation says. Returns whether any is new."""
-        if place in self._names:
-            self._part(place)
-        new = self._added(place, items)
-        pending = [(copy, new) for copy in self._copies.get(place, ())] if new else []
+        cell = self._cell(place)
+        return self._add(cell if cell.place == place else self._part(place), items)
+
+    def _add(self, cell: Cell, items: Iterable[Object]) -> bool:
+        new = self._added(cell, items)
+        pending = [(copy, new) for copy in cell.copies] if new else []
         while pending:
-            place, given = pending.pop()
-            further = self._added(place, given)
+            cell, given = pending.pop()
+            further = self._added(cell, given)
             if further:
-                pending += ((copy, further) for copy in self._copies.get(place, ()))
+                pending += ((copy, further) for copy in cell.copies)
         return bool(new)
 
-    def _added(self, place: Place, items: Iterable[Object]) -> list[Object]:
-        """Let objects be at a place, and return those that are new there."""
-        known = self._known.get(place, ())
-        members = known if len(known) <= FEW else self._members[place]
+    def _added(self, cell: Cell, items: Iterable[Object]) -> list[Object]:
+        """Let objects be in a cell, and return those that are new there."""
+        known, members = cell.known, cell.members or cell.known
         new = [item for item in items if item not in members]
         is_crowded = len(known) + len(new) > CROWDED
-        if is_crowded and place[0] != "instances":  # type: ignore[index]
+        if is_crowded and cell.place[0] != "instances":  # type: ignore[index]
             new = [item for item in map(plain, new) if item not in members]  # type: ignore[misc]
         if not new:
             return new
         if len(new) > 1:
             new = [*dict.fromkeys(new)]
-        known = self._known[place] = (*known, *new)
-        if len(known) > FEW:
-            self._members.setdefault(place, set(known)).update(new)
+        if not known:
+            self._filled.append(cell)
+        cell.known = (*known, *new)
+        if cell.members is not None:
+            cell.members.update(new)
+        elif len(cell.known) > FEW:
+            cell.members = {*cell.known}
         self.version += 1
-        self._outdated.update(dict.fromkeys(self._readers.get(place, ())))
+        self._outdated.update(dict.fromkeys(cell.readers))
         return new
 
-    def _named(self, place: Place) -> Place:
-        """The place for which a place is a name; else itself."""
-        named = self._names.get(place)
-        if named is None:
+    def _cell(self, place: Place) -> Cell:
+        """The cell of a place, or of that for which it is a name."""
+        cell = self._cells.get(place)
+        if cell is None:
             named = self._same(place)
-            if named is None:
-                return place
-            named = self._names[place] = self._named(named)
-        return named
+            cell = Cell(place) if named is None else self._cell(named)
+            self._cells[place] = cell
+        return cell
 
-    def _part(self, name: Place) -> None:
-        """Let a place be one of its own: something is added to it alone."""
-        place = self._names.pop(name)
-        self._begun.add(name)
-        for links in (self._readers, self._copies):
-            for other in links.get(place, ()):
-                _link(links, name, other)
-        self._copy(place, name)
+    def _part(self, name: Place) -> Cell:
+        """A cell for a place that was a name: something is added to it alone."""
+        source = self._cells[name]
+        cell = self._cells[name] = Cell(name)
+        cell.is_begun = True
+        cell.readers = tuple(source.readers)
+        cell.copies = tuple(source.copies)
+        self._copy(source, cell)
+        return cell
 
     def _settle(self) -> None:
         while self._outdated:
@@ -148,73 +165,68 @@ class Solver:
             while pending:
                 self._evaluate(pending.popleft())
 
-    def _evaluate(self, start: Place) -> None:
-        """Evaluate a place, and those that it asks for and that nobody has asked for before."""
-        running: list[tuple[Place, Equation]] = []
+    def _evaluate(self, start: Cell) -> None:
+        """Evaluate a cell, and those that it asks for and that nobody has asked for before."""
+        running: list[tuple[Cell, Equation]] = []
         self._begin(start, running)
-        copied: set[Place] = set()
-        """The places that are evaluated because they are copied."""
+        copied: set[Cell] = set()
+        """The cells that are evaluated because they are copied."""
         given: tuple[Object, ...] | None = None
         while running:
-            place, equation = running[-1]
+            cell, equation = running[-1]
             try:
-                wanted = equation.send(given)  # type: ignore[arg-type]
+                place = equation.send(given)  # type: ignore[arg-type]
             except StopIteration as end:
                 running.pop()
                 if end.value:
-                    self.add(place, *end.value)
-                if place in copied:
-                    copied.remove(place)
+                    self._add(cell, end.value)
+                if cell in copied:
+                    copied.remove(cell)
                     given = ()
                 elif running:
-                    given = self._read(place, running[-1][0])
+                    given = _read(cell, running[-1][0])
                 continue
-            is_copied = wanted[0] == WHOLE  # type: ignore[index]
-            wanted = wanted[1] if is_copied else wanted  # type: ignore[index]
-            if wanted not in self._begun:
-                wanted = self._named(wanted)
+            is_copied = place[0] == WHOLE  # type: ignore[index]
+            wanted = self._cell(place[1] if is_copied else place)  # type: ignore[index]
             if is_copied:
-                self._copy(wanted, place)
-            if wanted in self._begun or not self._begin(wanted, running):
-                given = () if is_copied else self._read(wanted, place)
+                self._copy(wanted, cell)
+            if wanted.is_begun or not self._begin(wanted, running):
+                given = () if is_copied else _read(wanted, cell)
             else:
                 given = None
                 if is_copied:
                     copied.add(wanted)
 
-    def _begin(self, place: Place, running: list[tuple[Place, Equation]]) -> bool:
-        """Start the equation of a place; whether there is one."""
-        self._begun.add(place)
-        self._outdated.pop(place, None)
-        equation = self._equation(place)
+    def _begin(self, cell: Cell, running: list[tuple[Cell, Equation]]) -> bool:
+        """Start the equation of a cell; whether there is one."""
+        cell.is_begun = True
+        self._outdated.pop(cell, None)
+        equation = self._equation(cell.place)
         if equation is None:
             return False
         self.evaluations += 1
-        running.append((place, equation))
+        running.append((cell, equation))
         return True
 
-    def _read(self, place: Place, reader: Place) -> tuple[Object, ...]:
-        _link(self._readers, place, reader)
-        return self.known(place)
-
-    def _copy(self, source: Place, place: Place) -> None:
-        """Let a place have all that is at another, now and later."""
-        if place != source and _link(self._copies, source, place):
-            self.add(place, *self.known(source))
+    def _copy(self, source: Cell, cell: Cell) -> None:
+        """Let a cell have all that is in another, now and later."""
+        if cell is not source and cell not in source.copies:
+            source.copies = _linked(source.copies, cell)
+            self._add(cell, source.known)
 
 
-def _link(links: Links, place: Place, other: Place) -> bool:
-    """Link a place with another; whether that is new."""
-    linked = links.get(place)
-    if linked is None:
-        links[place] = (other,)
-        return True
-    if other in linked:
-        return False
-    if isinstance(linked, dict):
-        linked[other] = None
-    elif len(linked) < FEW:
-        links[place] = (*linked, other)
-    else:
-        links[place] = dict.fromkeys((*linked, other))
-    return True
+def _read(cell: Cell, reader: Cell) -> tuple[Object, ...]:
+    """What is in a cell, for another that is evaluated again when there is more."""
+    if reader not in cell.readers:
+        cell.readers = _linked(cell.readers, reader)
+    return cell.known
+
+
+def _linked(links: Links, other: Cell) -> Links:
+    """Links with another, which is new."""
+    if isinstance(links, dict):
+        links[other] = None
+        return links
+    if len(links) < FEW:
+        return (*links, other)
+    return dict.fromkeys((*links, other))
