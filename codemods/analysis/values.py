@@ -86,19 +86,33 @@ def _exposed_by(facts: Queries, node: ast.AST) -> Iterator[ast.expr]:
             if not any(
                 isinstance(one, ast.Constant) and one.value is None for one in operands
             ):
-                yield from operands
+                # name in OPTIMIZERS: the keys of a dict are compared, and not its values
+                yield from (
+                    one
+                    for one in operands
+                    if not all(map(_is_dict, facts.objects(one)))
+                )
         # names.get(optim.Adam)
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if (
             name in ASKING
             and any(isinstance(one, Container) for one in facts.objects(owner))
         ):
             yield key
+        # ", ".join(OPTIMIZERS)
+        case ast.Call(func=ast.Attribute(attr="join")):
+            return
+        # type("Kinds", (), {"adam": optim.Adam})
+        case ast.Call(func=ast.Name(id="type"), args=[_, _, namespace]):
+            yield namespace
         # registry.register(optim.Adam)
         case ast.Call(func=callee):
             place = facts.flow.places[callee]
-            if not facts.flow.is_unknown(place) or _asks_for_values(facts, node):
+            if not facts.flow.is_unknown(place) or facts.flow.is_only_looked_at(node):
                 return
-            if facts.flow.is_only_looked_at(node):
+            # isinstance(cls, str), isinstance(definition, OPTIMIZERS["adam"])
+            if _asks_for_values(facts, node):
+                if not facts.names_legacy(node.args[1]):
+                    yield node.args[1]
                 return
             for one in node.args:
                 yield one.value if isinstance(one, ast.Starred) else one
@@ -114,6 +128,12 @@ def _exposed_by(facts: Queries, node: ast.AST) -> Iterator[ast.expr]:
                     for owner in facts.objects(target.value)
                 ):
                     yield value
+
+
+def _is_dict(item: Object) -> bool:
+    if not isinstance(item, Container):
+        return False
+    return item.role == "dict" or isinstance(item.node, ast.Dict | ast.DictComp)
 
 
 def _asks_for_values(facts: Queries, call: ast.Call) -> bool:

@@ -124,7 +124,9 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     if not classes.isdisjoint(composite()):
         return reasons.run_time_class(f"{is_value}.", remedy)
     # optimizer_class is optim.Adam, optimizer_class.__name__
-    if not use.objects or use.name in context.exposed:
+    # class Kind(enum.Enum), whose members are called by other names
+    kept_by = kept_as_value(use.node, use.unit, context.facts)
+    if use.name in context.exposed or (kept_by and not use.objects):
         return reasons.run_time_class(
             f"{is_value}, and more than a call may become of it.", remedy
         )

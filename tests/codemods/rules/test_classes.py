@@ -108,6 +108,26 @@ PROGRAMS = """
       raise ValueError(name)
 - definition = getattr(flax.optim, name)(learning_rate=0.1)
 + definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
+== a class in a table, the keys of which are asked first
+- from flax import optim
++ import optax
+
+- OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.GradientDescent}
++ OPTIMIZERS = {"adam": optax.adam, "sgd": optax.sgd}
+  if name not in OPTIMIZERS:
+      raise ValueError(", ".join(OPTIMIZERS))
+  definition = OPTIMIZERS[name](learning_rate=0.1)
+== classes in a table that nothing calls
+- from flax import optim
++ import optax
+
++ FLAX_ADAM
++ FLAX_GRADIENT_DESCENT
+- OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.GradientDescent}
++ OPTIMIZERS = {"adam": flax_adam, "sgd": flax_gradient_descent}
+  print(sorted(OPTIMIZERS))
+- definition = optim.Adam(1e-3)
++ definition = optax.adam(1e-3)
 == the type of a class, and that of a module
   from typing import Type
 - from flax import linen as nn, optim
