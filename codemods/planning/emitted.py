@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from codemods.analysis.facts import Facts
+from codemods.inference.binding import arguments_of
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import RATE, Parameter, learning_rate
 from codemods.optimizers.functions import Alias, function_name
 from codemods.optimizers.interface import has_interface
+from codemods.optimizers.methods import CREATE
 from codemods.planning.decisions import Decision
 from codemods.rewriting.edits import ConvertClass, ConvertDefinition, ConvertPartial
 from codemods.sources.modules import Span, Unit
@@ -36,6 +39,7 @@ class Emitter:
         self.after = after
         self.functions: dict[ast.AST, Decision] = {}
         self.converted: dict[ast.AST, Decision] = {}
+        self.created: list[Decision] = []
         for decision in decisions:
             if not decision.applies or decision.edit is None:
                 continue
@@ -44,6 +48,8 @@ class Emitter:
             # make = optim.Adam
             if isinstance(decision.edit, ConvertClass | ConvertPartial):
                 self.functions[node] = decision
+            elif decision.rule.code == "FO201":
+                self.created.append(decision)
             # optim.Adam(learning_rate=0.1)
             elif is_creating and isinstance(node, ast.Call):
                 self.converted[node] = decision
@@ -66,7 +72,43 @@ class Emitter:
             if decision.use.unit is unit:
                 text = decision.text_after(self.after[decision.use.unit])
                 found.append(_function(decision, text, supports))
+        created = (one for one in self.created if one.use.unit is unit)
+        found += filter(None, (self._focused(one, supports) for one in created))
         return tuple(found)
+
+    def _focused(
+        self, decision: Decision, supports: tuple[str, ...]
+    ) -> EmittedOptimizer | None:
+        """The optimizer that `definition.create(params, focus=traversal)` makes of a definition."""
+        use, call = decision.use, decision.use.call
+        given = None if call is None else arguments_of(CREATE, call)
+        if call is None or given is None or "focus" not in given:
+            return None
+        parts = [
+            self._made_elsewhere(one, None) or one
+            for one in (given["focus"], use.owner)
+        ]
+        made = parts[1]
+        if not isinstance(made, ast.Call) or not self.converted.keys() >= {*parts}:
+            return None
+        definition = self._optimizer(made, self.converted[made], supports)
+        old, new = (
+            ", ".join(ast.unparse(texts(part, DEEPEST)) for part in parts)
+            for texts in (self._legacy, self._optax)
+        )
+        created = ast.parse(decision.text_after(self.after[use.unit]), mode="eval")
+        words = (one for one in ast.walk(created) if isinstance(one, ast.keyword))
+        tx = next(word.value for word in words if word.arg == "tx")
+        assert isinstance(tx, ast.Call)
+        return replace(
+            definition,
+            name="MultiOptimizer",
+            line=use.unit.line(call.lineno),
+            before=use.unit.source(call),
+            after=ast.unparse(tx),
+            legacy_expression=f"optim.MultiOptimizer(({old}))",
+            optax_expression=f"{ast.unparse(tx.func)}(({new}))",
+        )
 
     def _optimizer(
         self, node: ast.Call, decision: Decision, supports: tuple[str, ...]
@@ -139,7 +181,7 @@ class Emitter:
                 parts[ast.unparse(inner)] = of(made, depth - 1)
         return parts
 
-    def _made_elsewhere(self, node: ast.AST, whole: ast.expr) -> ast.Call | None:
+    def _made_elsewhere(self, node: ast.AST, whole: ast.expr | None) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""
         if node is whole:
             return None

@@ -155,9 +155,12 @@ def place(difference: Difference) -> str:
     text = f"first at {difference}"
     if difference.ulp is not None:
         text += f", {difference.ulp:,} ulp apart"
+    # a cause says more than the link of the chain
+    if difference.cause is not None:
+        return f"{difference.cause}; {text}"
     if difference.link is not None:
         text += f"; what departs: {difference.link}"
-    return text if difference.cause is None else f"{difference.cause}; {text}"
+    return text
 
 
 def with_open_loop(closed: Comparison, opened: Comparison | None) -> Comparison:

@@ -16,7 +16,7 @@ from codemods.optimizers.base import LegacyOptimizer
 from optim2optax.parity.judging.movement import PyTree, leaves_by_path
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.sampling import constructor
-from optim2optax.parity.optimizer.texts import TRAVERSAL, syntax_trees
+from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart, syntax_trees
 
 LONGEST = 20_000
 """The largest number of steps to which a replay goes."""
@@ -160,8 +160,9 @@ PERIOD = 150
 
 def sets_rate(emitted: EmittedOptimizer) -> bool:
     """Whether the learning rate is set at each step, of the optimizer or of one within it."""
-    if emitted.injected or emitted.schedule:
-        return True
+    is_set = emitted.injected or bool(emitted.schedule)
+    if is_set or isinstance(emitted, Counterpart):
+        return is_set
     # optax.multi_transform({"kernels": optax.inject_hyperparams(optax.adam)(…), …}, labels)
     return INJECTED in emitted.optax_expression
 

@@ -22,10 +22,9 @@ from optim2optax.parity.optimizer.coverage import (
     horizon,
     probe_for,
     rate,
-    sets_rate,
     sizes,
 )
-from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
+from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate, rates
 from optim2optax.parity.optimizer.mistakes import mistakes
 from optim2optax.parity.optimizer.same_function import Pair, compare_probed
 from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart
@@ -56,6 +55,8 @@ def compare_variants(
         if comparison.verdict is Verdict.DIFFERENT:
             break
     comparison, chosen = max(found, key=lambda pair: severity(pair[0]))
+    remarks = emitted.remarks if isinstance(emitted, Counterpart) else ()
+    comparison = replace(comparison, remarks=(*comparison.remarks, *remarks))
     return _with_link(comparison, chosen, seed)
 
 
@@ -63,7 +64,7 @@ def compare_variants(
 def _compared(emitted: EmittedOptimizer, steps: int, seed: int) -> Comparison:
     """Compare one variant; the same texts are compared once."""
     old, new = evaluate(emitted)
-    overrides = rate if sets_rate(emitted) else None
+    overrides = rates(emitted, new)
     params = _of_one_group(probe_for(emitted, seed), old)
     return compare_probed(
         old,
@@ -119,7 +120,10 @@ def _with_link(
     random = np.random.default_rng(seed)
     # Few and small leaves suffice to see a link.
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
-    rates = np.full(STEPS, 0.02) if sets_rate(emitted) else None
+    given = rates(emitted, new)
+    few = None if given is None else np.full(STEPS, 0.02)
+    if given not in (None, rate):
+        few = np.asarray([given(step) for step in range(STEPS)])
 
     def movements(pair: Pair, scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
         def gradients_of(leaf: NDArray[Any]) -> NDArray[Any]:
@@ -129,7 +133,7 @@ def _with_link(
             return signed
 
         gradients = jax.tree_util.tree_map(gradients_of, params)
-        before, after, start = pair.replay(params, gradients, rates)
+        before, after, start = pair.replay(params, gradients, few)
         return _movement(start, before), _movement(start, after)
 
     def agrees(wrong: EmittedOptimizer) -> bool:
@@ -144,10 +148,9 @@ def _with_link(
     of_sides = partial(movements, Pair(old, new))
     link = _link(of_sides)
     cause = next((words for words, one in mistakes(emitted) if agrees(one)), None)
-    if cause is None and link == "rate":
-        cause = (
-            f"each update is {np.median(_ratios(*of_sides(USUAL))):.4g} times as large"
-        )
+    ratio = f"{np.median(_ratios(*of_sides(USUAL))):.4g}" if link == "rate" else "1"
+    if cause is None and ratio != "1":
+        cause = f"each update is {ratio} times as large"
     named = replace(first, link=link, cause=cause)
     return replace(comparison, first_difference=named)
 
@@ -156,16 +159,16 @@ def _link(
     movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]],
 ) -> str | None:
     """The link that departs, by what gradients of a scale move on the old side and on the new."""
+    old, new = movements(USUAL)
+    if _is_scaled(old, new) and not _agree(old, new):
+        return "rate"
     # Without gradients, nothing but decay moves a leaf.
     if not _agree(*movements(0.0)):
         return "decay"
-    old, new = movements(USUAL)
     if _agree(old, new):
         if not _agree(*movements(LARGE)):
             return "clip"
         return None if _agree(*movements(TINY)) else "epsilon"
-    if _is_scaled(old, new):
-        return "rate"
     if _apart(*movements(TINY)) > 10 * _apart(old, new):
         return "epsilon"
     # In the first step, moments and their correction cancel.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from itertools import chain
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import optax
 
 from codemods.model import EmittedOptimizer
 from optim2optax.legacy import legacy_optim
-from optim2optax.parity.optimizer.coverage import scheduled_rate
+from optim2optax.parity.optimizer.coverage import rate, scheduled_rate, sets_rate
 from optim2optax.parity.optimizer.harmless import possible_effect, possible_effect_of
 from optim2optax.parity.optimizer.sampling import (
     KNOWN_MODULES,
@@ -68,6 +70,43 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     return old, new
 
 
+def rates(emitted: EmittedOptimizer, new: Any) -> Callable[[int], Any] | None:
+    """The learning rate that is given to each step, by its number; None if none is.
+
+    Raises:
+        UnevaluableError: if a new transformation has a schedule, and that of the old steps is not
+            known.
+    """
+    if not sets_rate(emitted):
+        return None
+    is_other = isinstance(emitted, Counterpart) and (
+        emitted.has_other_schedule or not emitted.schedule
+    )
+    # with a rate that does not change, any that changes shows the difference
+    if not is_other or not _has_schedule(new):
+        return rate
+    sampled = sampled_texts(emitted)
+    if not sampled.schedule:
+        raise UnevaluableError(
+            "each step of the old code sets the learning rate, and the new transformation has a "
+            "schedule; a command behind -- runs both"
+        )
+    names = {**MODULES, **sampled.values}
+    _define(sampled.legacy_supports, names)
+    schedule = _evaluate(sampled.schedule, names)
+    return lambda step: schedule(jnp.asarray(step))
+
+
+def _has_schedule(transformation: optax.GradientTransformation) -> bool:
+    """Whether a transformation changes its rates by a schedule."""
+    state = transformation.init({"kernel": jnp.ones((2, 2))})
+    count = optax.ScaleByScheduleState
+    leaves = jax.tree_util.tree_leaves(
+        state, is_leaf=lambda node: isinstance(node, count)
+    )
+    return any(isinstance(leaf, count) for leaf in leaves)
+
+
 def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
     """Check that both texts can be evaluated outside of their program.
 
@@ -75,14 +114,16 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
         UnevaluableError: if code of the program may do more than compute, or if a sampled value
             stands for code that differs in the new tree.
     """
-    found = possible_effect(sampled.legacy) or possible_effect(sampled.optax)
+    of_old = f"({sampled.legacy}, {sampled.schedule or None})"
+    found = possible_effect(of_old) or possible_effect(sampled.optax)
     if isinstance(emitted, Counterpart):
         found = (
             found
             or possible_effect_of(sampled.legacy_supports)
             or possible_effect_of(sampled.supports, emitted.known)
         )
-        texts = (*sampled.named, emitted.schedule or "0")
+        schedule = "" if sampled.schedule else emitted.schedule
+        texts = (*sampled.named, schedule or "0")
         hidden = set(chain.from_iterable(map(names_in, texts)))
         if changed := sorted(hidden & emitted.changed):
             raise UnevaluableError(
@@ -97,6 +138,13 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
             raise UnevaluableError(
                 f"the new code needs `{unknown}`, of which the old definition says nothing; "
                 "a scenario can run the program itself"
+            )
+        given.update(names_defined(sampled.legacy_supports))
+        tree = ast.parse(sampled.schedule or "0", mode="eval")
+        if unknown := first_outside(tree, {*KNOWN_MODULES, *given}):
+            raise UnevaluableError(
+                f"the steps of the old code follow `{sampled.schedule}`, which needs `{unknown}`; "
+                "a command behind -- runs both"
             )
     if found:
         raise UnevaluableError(

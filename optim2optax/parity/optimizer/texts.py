@@ -25,13 +25,23 @@ class Counterpart(EmittedOptimizer):
 
     `legacy_supports` are the functions and classes that the old expression reaches. `known` names
     those of `supports` that are as `rewrite` emits them, `changed` those that differ in the new
-    tree from what `rewrite` makes of the old one. If there is a `reason`, nothing can be compared.
+    tree from what `rewrite` makes of the old one. `remarks` say what is not compared. If there is a
+    `reason`, nothing can be.
     """
 
     legacy_supports: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
+    remarks: tuple[str, ...] = ()
     reason: str = ""
+
+    @property
+    def has_other_schedule(self) -> bool:
+        """Whether the new tree does not have the schedule that the old steps follow, as it was."""
+        if not self.schedule:
+            return False
+        is_changed = not self.changed.isdisjoint(names_in(self.schedule))
+        return is_changed or self.schedule not in self.optax_expression
 
 
 SCHEDULE = "SCHEDULE"
@@ -45,7 +55,8 @@ class Sample:
 
     `values` are by the names of the placeholders, `named` are the source texts of the values, by
     those that they replace. The functions and classes that the expressions need are in
-    `legacy_supports` and `supports`.
+    `legacy_supports` and `supports`. `schedule` is that of the old steps, where the new tree has
+    another.
     """
 
     legacy: str
@@ -54,6 +65,7 @@ class Sample:
     named: Mapping[str, str]
     legacy_supports: tuple[str, ...]
     supports: tuple[str, ...]
+    schedule: str = ""
 
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
@@ -63,7 +75,8 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     """
     helpers = [*names_defined(supports_of(emitted)), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
-    if emitted.schedule:
+    is_of_its_own = isinstance(emitted, Counterpart) and emitted.has_other_schedule
+    if emitted.schedule and not is_of_its_own:
         schedule = ast.unparse(ast.parse(emitted.schedule))
         exchange = Exchange({schedule: ast.Name(SCHEDULE, ast.Load())})
         expression = exchange.in_text(expression)
@@ -76,10 +89,13 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     # The helpers that `rewrite` emits have no names of the program.
     legacy_supports: tuple[str, ...] = ()
     supports = emitted.supports
+    rates = exchanged(emitted.schedule) if is_of_its_own else ""
     if isinstance(emitted, Counterpart):
-        legacy_supports = _reached(old, [*map(exchanged, emitted.legacy_supports)])
+        sources = [*map(exchanged, emitted.legacy_supports)]
+        legacy_supports = _reached(f"({old}, {rates or None})", sources)
         supports = _reached(new, [*map(exchanged, emitted.supports)])
-    return Sample(old, new, sampler.values, sampler.named, legacy_supports, supports)
+    named = sampler.named
+    return Sample(old, new, sampler.values, named, legacy_supports, supports, rates)
 
 
 def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:

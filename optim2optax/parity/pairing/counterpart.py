@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import (
-    Callable,
     Container,
-    Hashable,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -23,15 +21,17 @@ import optax
 
 from codemods.model import EmittedOptimizer, FileResult
 from codemods.sources.modules import Unit
-from optim2optax.parity.optimizer.coverage import INJECTED
+from optim2optax.parity.optimizer.coverage import INJECTED, sets_rate
 from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import Counterpart, names_defined
 from optim2optax.parity.pairing.following import NOTHING, Definition, Slice, Tree
+from optim2optax.parity.pairing.places import Place, paired_places
 
 NO_PARTNER = {
     "after": "",
     "optax_expression": "",
-    "reason": "the new tree has no transformation at this place",
+    "reason": "the new tree has no transformation at this place, and none elsewhere that can "
+    "only have come from it; a command behind -- compares whole runs",
 }
 UNPAIRED = (
     "no optimizer of the old tree has become this transformation, "
@@ -41,17 +41,13 @@ UNPAIRED = (
 KEPT = frozenset({"optim"})
 """What stays in the old definitions, however a file calls it."""
 
+CLIPPING = re.compile(r"optax\.(clip|adaptive_grad_clip)")
 METHOD = "gradient_transformation"
 
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """An expression that makes an optimizer: where it stands, and its text in the new tree."""
-
-    scope: str
-    target: str
-    text: str
-    node: ast.expr
+SETTING = re.compile(
+    rb"\.hyperparams\b|\[.hyperparams.\]|tree_set|InjectHyperparamsState"
+)
+"""What code has that sets injected hyperparameters."""
 
 
 class Pairing:
@@ -72,46 +68,70 @@ class Pairing:
         self.nodes = {
             path: [*self._definitions(path, result)] for path, result in results.items()
         }
+        # state.opt_state.hyperparams["learning_rate"] = rate
+        self.sets_rates = any(SETTING.search(content) for content in new.values())
         found = chain.from_iterable(self.nodes.values())
         self.become = {node: one.after for one, node in found if node is not None}
 
     def in_new_tree(self, path: str) -> tuple[EmittedOptimizer, ...]:
         """The optimizers of an old file, with the source text of their counterparts.
 
-        They are paired by place: the function or class, the target of the assignment, and the
-        number among those. Definitions that are parts of others are compared within these. What
-        has no counterpart, on either side, comes with the reason.
+        They are paired by place: the file, the function or class, and the target of the assignment.
+        Definitions that are parts of others are compared within these. What has no counterpart, on
+        either side, comes with the reason.
         """
-        result = self.results.get(path, FileResult(path, b"", b""))
-        if path not in self.new.units:
-            return tuple(_counterpart(one, **NO_PARTNER) for one in result.optimizers)
-        nodes = self.nodes.get(path, [])
-        texts = {node: one.after for one, node in nodes if node is not None}
-        wanted = _roots(self.old, texts, self.become)
-        # what is optax in the old tree, or is made of no single definition, has a partner, too
-        known = {place.text for place in wanted}
-        expected = Tree({path: result.after}, [path])
-        others = _transformations(expected, path, result.optimizers)
-        rest = (place for place in others if place.text not in known)
-        found = _transformations(self.new, path, result.optimizers)
-        pairs = paired_places([*wanted, *rest], found)
-        roots = {place.node: place for place in wanted}
+        roots = {place.node: place for place in self._wanted.get(path, ())}
         paired: list[EmittedOptimizer] = []
-        for emitted, node in nodes:
+        for emitted, node in self.nodes.get(path, ()):
             place = None if node is None else roots.get(node)
             # a part is compared within the whole
             if node is not None and place is None:
                 continue
-            other = None if place is None else pairs.get(place)
+            other = None if place is None else self._pairs.get(place)
             if place is None or other is None:
                 paired.append(_counterpart(emitted, **NO_PARTNER))
             else:
                 pair = _Pair(self, emitted, place.node, other.node)
                 paired.append(pair.compared)
-        free = [place for place in found if place not in pairs.values()]
+        taken = {*self._pairs.values()}
+        free = [place for place in self._found.get(path, ()) if place not in taken]
         # a helper that is handed over makes a transformation elsewhere
         made = (place for place in free if isinstance(place.node, ast.Call))
         return (*paired, *map(_unpaired, made))
+
+    @cached_property
+    def _pairs(self) -> dict[Place, Place]:
+        wanted, found = (
+            [*chain.from_iterable(places.values())]
+            for places in (self._wanted, self._found)
+        )
+        return paired_places(wanted, found)
+
+    @cached_property
+    def _wanted(self) -> dict[str, list[Place]]:
+        """The places for which the new tree may have others, by the paths of their old files."""
+        found: dict[str, list[Place]] = {}
+        for path, nodes in self.nodes.items():
+            texts = {node: one.after for one, node in nodes if node is not None}
+            found[path] = _roots(self.old, texts, self.become)
+            # what is optax in the old tree, or is made of no single definition, has a partner, too
+            known = {place.text for place in found[path]}
+            result = self.results[path]
+            expected = Tree({path: result.after}, [path])
+            others = _transformations(expected, path, result.optimizers)
+            found[path] += (place for place in others if place.text not in known)
+        return found
+
+    @cached_property
+    def _found(self) -> dict[str, list[Place]]:
+        """Where the new tree makes transformations, by the paths of its files."""
+        optimizers = [
+            *chain.from_iterable(one.optimizers for one in self.results.values())
+        ]
+        return {
+            path: _transformations(self.new, path, optimizers)
+            for path in self.new.units
+        }
 
     def _definitions(
         self, path: str, result: FileResult
@@ -140,7 +160,11 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     old = len(optimizers) - unpaired
     pairs = reasons.count("")
     text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
-    return f"{text}; {unpaired} of the new tree belong to none" if unpaired else text
+    if unpaired:
+        text += f"; {unpaired} of the new tree belong to none"
+    return (
+        f"{text}. What steps do besides is not compared: a command behind -- runs it."
+    )
 
 
 def _transformations(
@@ -190,7 +214,12 @@ def _roots(
         for reached in tree.slice(node, become=become).reached:
             parts.update(ast.walk(reached))
     return [
-        Place(*_place(tree.unit_of(node), node), _normal(text), node)
+        Place(
+            tree.unit_of(node).path,
+            *_place(tree.unit_of(node), node),
+            _normal(text),
+            node,
+        )
         for node, text in texts.items()
         if node not in parts
     ]
@@ -243,46 +272,6 @@ def makes_transformation(dotted: str) -> bool:
     return "GradientTransformation" in str(signature.return_annotation)
 
 
-def paired_places(
-    expected: Sequence[Place], actual: Sequence[Place]
-) -> dict[Place, Place]:
-    """The place in the new tree for each one in what `rewrite` emits.
-
-    Those with the same scope and target belong together if there are as many on both sides, then
-    the rest of a scope, then equal texts, then all that is left.
-    """
-    pairs: dict[Place, Place] = {}
-
-    def pair(key: Callable[[Place], Hashable], only_as_many: bool = True) -> None:
-        """Pair places with the same key, among those that have no partner yet."""
-        left = _grouped((one for one in expected if one not in pairs), key)
-        taken = {*pairs.values()}
-        right = _grouped((one for one in actual if one not in taken), key)
-        for group, places in left.items():
-            others = right.get(group, [])
-            if len(places) == len(others) or not only_as_many:
-                pairs.update(zip(places, others, strict=False))
-
-    # In `create_optimizer`, `tx = optax.adam(1e-3)` is still the only assignment to `tx`.
-    pair(lambda place: (place.scope, place.target))
-    pair(lambda place: place.scope)
-    # One of two has been removed, and the other is as it was.
-    pair(lambda place: (place.scope, place.text), only_as_many=False)
-    pair(lambda place: place.text, only_as_many=False)
-    # A function has got another name. Here the numbers have to be the same on both sides again.
-    pair(lambda _: None)
-    return pairs
-
-
-def _grouped(
-    places: Iterable[Place], key: Callable[[Place], Hashable]
-) -> dict[Hashable, list[Place]]:
-    groups: dict[Hashable, list[Place]] = {}
-    for place in places:
-        groups.setdefault(key(place), []).append(place)
-    return groups
-
-
 def _unpaired(place: Place) -> Counterpart:
     """A transformation of the new tree that no optimizer of the old one has become."""
     return Counterpart(
@@ -328,31 +317,56 @@ class _Pair:
             wanted, found, legacy = self._slices(in_callers=True)
             alone = _applied(_without(found.expression, moved), emitted)
         alike = self._alike(wanted, found)
+        is_rated = sets_rate(emitted)
         common = found.definitions.keys() & (wanted.definitions.keys() | self._helpers)
         old = self.trees.old
-        schedule = emitted.schedule
+        schedule, of_schedule = emitted.schedule, dict[str, str]()
         if schedule:
-            schedule = old.slice(old.place(schedule, self.old)).expression
+            followed = old.slice(old.place(schedule, self.old))
+            schedule, of_schedule = followed.expression, followed.definitions
         return _counterpart(
             emitted,
+            injected=is_rated and not schedule,
             after=ast.unparse(self.new),
             legacy_expression=legacy.expression,
             optax_expression=alone,
             supports=tuple(found.definitions.values()),
-            legacy_supports=tuple(legacy.definitions.values()),
+            legacy_supports=tuple({**legacy.definitions, **of_schedule}.values()),
             # A helper that the new tree has as `rewrite` emits it is known to be harmless.
             known=frozenset(alike & self._helpers.keys()),
             changed=frozenset(common - alike),
             schedule=schedule,
+            remarks=tuple(self._remarks(wanted.expression, found.expression, is_rated)),
         )
+
+    def _remarks(self, wanted: str, found: str, is_rated: bool) -> Iterator[str]:
+        """What the old step does, and the new transformation does not."""
+        if is_rated and INJECTED in found:
+            yield "Whether each step sets the learning rate as the old one does is not compared."
+        links, others = _links(wanted), _links(found)
+        clips = links[: len(links) - len(_links(self.emitted.optax_expression))]
+        if clips and others[: len(clips)] != clips:
+            yield (
+                f"The old step does what `{clips[0]}` does, and the new transformation does not: "
+                "whether the new step does is not compared."
+            )
+        if CLIPPING.match(others[0]) and others[0] not in links:
+            yield (
+                f"`{others[0]}` is no part of the old definition. If the old step does that, a "
+                "command behind -- compares whole runs."
+            )
 
     def _slices(self, in_callers: bool) -> tuple[Slice, Slice, Slice]:
         """What `rewrite` makes of the old definition, what the new tree has, and the old one."""
         old = self.trees.old
         legacy = old.place(self.emitted.legacy_expression, self.old)
+        found = self.trees.new.slice(self.new, in_callers=in_callers)
+        if not self.trees.sets_rates:
+            expression = _not_injected(found.expression)
+            found = replace(found, expression=expression)
         return (
             old.slice(self.old, in_callers=in_callers, become=self.trees.become),
-            self.trees.new.slice(self.new, in_callers=in_callers),
+            found,
             old.slice(legacy, KEPT, in_callers),
         )
 
@@ -384,6 +398,19 @@ class _Pair:
         return {
             name for name, text in found.definitions.items() if known.get(name) == text
         }
+
+
+def _not_injected(text: str) -> str:
+    """An expression without the injection of hyperparameters that nothing sets."""
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        match node:
+            # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+            case ast.Call(func=ast.Call(func=outer, args=[made])) if (
+                ast.unparse(outer) == INJECTED
+            ):
+                node.func = made
+    return ast.unparse(tree)
 
 
 def _without(expression: str, moved: int) -> str:

@@ -48,7 +48,7 @@ def run(
         project = Project(request, folder)
         chosen = [*tasks(project, selects)]
         if not chosen:
-            return _nothing_compared(request, expression)
+            return _nothing_compared(project, expression)
         if request.before is not None and request.paths:
             click.echo(paired_count([*chain.from_iterable(project.emitted.values())]))
         cases: list[Case] = []
@@ -77,13 +77,21 @@ def _show(progress: str) -> None:
         click.echo(f"{progress:30}\r", nl=False, err=True)
 
 
-def _nothing_compared(request: Request, expression: str | None) -> int:
+def _nothing_compared(project: Project, expression: str | None) -> int:
     """Say that there was nothing to compare, and give the exit code.
 
     It is 0 only if no legacy code was expected, so that no gate passes by mistake.
     """
+    request = project.request
     if expression:
         reason = f"no case fits -k {shlex.quote(expression)}"
+    elif request.before is not None and any(
+        result.sites for result in project.rewritten.values()
+    ):
+        reason = (
+            f"{request.before} has no optimizer here that can be compared without its program; "
+            "a command behind -- compares whole runs"
+        )
     elif request.before is not None:
         reason = f"{request.before} has no legacy optimizer here"
     elif request.against is not None:

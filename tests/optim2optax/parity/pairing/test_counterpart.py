@@ -112,6 +112,155 @@ def test_twins(
         assert why in cases[-1].reason
 
 
+def by_hand(old: dict[str, str], new: dict[str, str]) -> list[EmittedOptimizer]:
+    """The optimizers of an old tree, and what a person has made of them."""
+    before, after = (
+        {f"{name}.py": dedent(text).encode() for name, text in side.items()}
+        for side in (old, new)
+    )
+    found = migrate([Source(path, text) for path, text in before.items()])
+    pairing = Pairing(before, after, {result.path: result for result in found})
+    paths = dict.fromkeys((*before, *after))
+    return [one for path in paths for one in pairing.in_new_tree(path)]
+
+
+def verdicts(old: dict[str, str], new: dict[str, str]) -> list[Verdict]:
+    return outcomes(tuple(by_hand(old, new)))
+
+
+GAN = """
+    from flax import optim
+
+    def init(generator, discriminator):
+        g_opt = optim.Adam(2e-4, beta1=0.5).create(generator)
+        d_opt = optim.Adam(1e-3).create(discriminator)
+        return g_opt, d_opt
+    """
+SPLIT = """
+    import optax
+
+    d_tx = optax.adam({})
+    g_tx = optax.adam({})
+    """
+
+
+def test_names_tell_which_belong_together_in_any_order_and_file() -> None:
+    old = {"train": GAN}
+    right = SPLIT.format("1e-3", "2e-4, b1=0.5")
+    swapped = SPLIT.format("2e-4, b1=0.5", "1e-3")
+    for file in ("train", "models"):
+        assert {*verdicts(old, {file: right})} <= {*SAME}
+        assert verdicts(old, {file: swapped}) == [Verdict.DIFFERENT] * 2
+
+
+def test_those_that_nothing_tells_apart_are_not_paired() -> None:
+    new = SPLIT.replace("d_tx", "first").replace("g_tx", "second")
+    found = verdicts({"train": GAN}, {"train": new.format("1e-2", "2e-2")})
+    assert {*found} == {Verdict.COULD_NOT_RUN}
+
+
+FOCUSED = """
+    from flax import optim
+
+    def build(params):
+        head = optim.ModelParamTraversal(lambda path, _: path.startswith("/head"))
+        return optim.Momentum(0.1).create(params, focus=head)
+    """
+APART = {
+    "in one call": FOCUSED,
+    "made before": FOCUSED.replace("optim.Momentum(0.1).", "made.").replace(
+        "head =", "made = optim.Momentum(0.1)\n        head ="
+    ),
+}
+FROZEN = """
+    import jax
+    import optax
+
+    def labels(params):
+        return jax.tree_util.tree_map_with_path(
+            lambda path, _: "train" if path[0].key == "head" else "freeze", params
+        )
+
+    def build(params):
+        groups = {"train": optax.sgd(0.1, 0.9), "freeze": optax.set_to_zero()}
+        return optax.multi_transform(groups, labels)
+    """
+WHOLE = "import optax\n\ndef build(params):\n    return optax.sgd(0.1, 0.9)\n"
+
+
+@pytest.mark.parametrize("program", APART.values(), ids=APART)
+def test_what_has_a_focus_leaves_the_rest(program: str) -> None:
+    [found] = verdicts({"train": program}, {"train": FROZEN})
+    assert found in SAME
+    assert verdicts({"train": program}, {"train": WHOLE}) == [Verdict.DIFFERENT]
+
+
+FOLLOWED = """
+    import jax.numpy as jnp
+    from flax import optim
+
+    def rate(step, base=0.1, warmup=5):
+        return base * jnp.minimum(1.0, step / warmup)
+
+    def train_step(optimizer, grad):
+        return optimizer.apply_gradient(grad, learning_rate={rate})
+
+    def build(params):
+        return optim.Momentum(beta=0.9).create(params)
+    """
+BUILT = (
+    "import optax\n\ndef build(params):\n    tx = {}\n    return tx, tx.init(params)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "tx", "outcome"),
+    [
+        (
+            "rate(optimizer.state.step)",
+            "optax.sgd(optax.linear_schedule(0.0, 0.1, 5), 0.9)",
+            Verdict.EQUIVALENT,
+        ),
+        (
+            "rate(optimizer.state.step)",
+            "optax.sgd(optax.linear_schedule(0.0, 0.1, 6), 0.9)",
+            Verdict.DIFFERENT,
+        ),
+        (
+            "next(rates)",
+            "optax.sgd(optax.linear_schedule(0.0, 0.1, 5), 0.9)",
+            Verdict.COULD_NOT_RUN,
+        ),
+        ("next(rates)", "optax.sgd(0.1, 0.9)", Verdict.DIFFERENT),
+        # nothing in the new tree sets it
+        (
+            "next(rates)",
+            "optax.inject_hyperparams(optax.sgd)(0.1, 0.9)",
+            Verdict.DIFFERENT,
+        ),
+    ],
+)
+def test_rates_that_old_steps_set(rate: str, tx: str, outcome: Verdict) -> None:
+    old = {"train": FOLLOWED.format(rate=rate)}
+    assert verdicts(old, {"train": BUILT.format(tx)}) == [outcome]
+
+
+def test_what_steps_do_is_said_not_to_be_compared() -> None:
+    clipping = (
+        "optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(0.1, 0.9))"
+    )
+    new = (
+        BUILT.format(clipping)
+        + "\n\ndef step(state, rate):\n    state.hyperparams['learning_rate'] = rate\n"
+    )
+    [found] = by_hand({"train": FOLLOWED.format(rate="next(rates)")}, {"train": new})
+    case = optimizer_case("case", found, 12, 0)
+    assert case.comparison is not None
+    said = " ".join(case.comparison.remarks)
+    assert "sets the learning rate as the old one does is not compared" in said
+    assert "`optax.clip(1.0)` is no part of the old definition" in said
+
+
 def test_all_of_a_new_file_are_nobodys() -> None:
     new = b"import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n"
     [found] = Pairing({}, {"more.py": new}, {}).in_new_tree("more.py")
