@@ -12,6 +12,7 @@ from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of
+from codemods.analysis.reflection import is_restored
 from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import TRAIN_STATE, Use
@@ -184,9 +185,8 @@ class Handling:
     def _keyed(self) -> Iterator[Use]:
         """Where a state dict is asked for a key that is not there any more, or for what counts."""
         called = self.flow.engine.index.called
-        if not any(called.get(word) for word in MAKING):
-            return
-        for unit in self.facts.project.units:
+        is_made = any(called.get(word) for word in MAKING)
+        for unit in self.facts.project.units if is_made else ():
             for node in unit.nodes:
                 asked = _asked(node)
                 dicts = self.facts.legacy_objects(asked, STATE_DICT) if asked else ()
@@ -203,10 +203,14 @@ class Handling:
             if FLATTEN_DICT.isdisjoint(self.facts.externals(call.func)):
                 continue
             dicts = self.optimizers_in(call, STATE_DICT)
-            function = function_of(unit, call) if dicts else None
+            is_read = any(is_restored(self.facts, one) for one in values_of(call))
+            function = function_of(unit, call) if dicts or is_read else None
             for node in ast.walk(function) if function is not None else ():
                 if isinstance(node, ast.Compare) and _names_a_key(node):
-                    yield Use("whole", KEYED, unit, node, dicts)
+                    if dicts:
+                        yield Use("whole", KEYED, unit, node, dicts)
+                    else:
+                        yield Use("checkpoint", "target", unit, node, ())
 
     # What holds optimizers
 
@@ -304,10 +308,11 @@ def _asked(node: ast.AST) -> ast.expr | None:
 
 def _names_a_key(node: ast.Compare) -> bool:
     """Whether something is compared with a key of a legacy state dict."""
-    operands = (node.left, *node.comparators)
+    # path[0] == "target", path[:2] == ("optimizer", "target")
     is_equality = isinstance(node.ops[0], ast.Eq | ast.NotEq)
     return is_equality and any(
-        isinstance(one, ast.Constant) and one.value in KNOWN_KEYS for one in operands
+        isinstance(one, ast.Constant) and one.value in KNOWN_KEYS
+        for one in ast.walk(node)
     )
 
 

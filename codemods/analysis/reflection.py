@@ -15,6 +15,7 @@ from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
+    Container,
     External,
     Getter,
     LegacyObject,
@@ -189,6 +190,12 @@ def looks_up_module(facts: Queries, node: ast.expr, module: str = PACKAGE) -> bo
 
 def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     match node:
+        # restored.get("target"), restored.pop("state", {})
+        case ast.Call(
+            func=ast.Attribute(value=value, attr="get" | "pop"),
+            args=[ast.Constant(value="target" | "state" as key), *_],
+        ) if is_restored(facts, value):
+            return Use("checkpoint", key, unit, node, ())
         # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
             found = _call(facts, unit, node, first)
@@ -207,8 +214,14 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
                 ) if is_restored(facts, value):
                     return Use("checkpoint", key, unit, node, ())
             objects = facts.legacy_objects(value, "optimizer", "state_dict")
+            # {"target": labels}, which comes out of the same queue
+            others = (
+                item
+                for item in facts.objects(value)
+                if isinstance(item, Container) and key in facts.flow.keys_of(item)
+            )
             if objects:
-                return Use("state_dict", key, unit, node, tuple(objects))
+                return Use("state_dict", key, unit, node, tuple(objects), tuple(others))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
             objects = facts.legacy_objects(value, "optimizer", "state")
@@ -229,9 +242,11 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
 
 def is_restored(facts: Queries, node: ast.expr) -> bool:
     """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
-    items = facts.objects(node)
+    # restored.get("optimizer", {})
+    while isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
+        node = node.func.value  # type: ignore[attr-defined]
     # flax.training.checkpoints.restore_checkpoint(folder, target=None)
-    results = (item for item in items if isinstance(item, Result))
+    results = (item for item in facts.objects(node) if isinstance(item, Result))
     return any(result.name in READ_PLAIN for result in results)
 
 

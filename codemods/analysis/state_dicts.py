@@ -127,7 +127,7 @@ def _asks(parent: ast.AST, node: ast.expr) -> bool:
             return value is node and not is_known
         # state_dict.update(other) is looked at there
         case ast.Attribute(attr=name):
-            return name in ("items", "keys", "values")
+            return name in ("get", "items", "keys", "pop", "setdefault", "values")
         case ast.Compare(ops=[ast.In() | ast.NotIn()]):
             return True
         case ast.Dict() | ast.keyword() | ast.Starred():

@@ -31,6 +31,9 @@ NUMBERS = FLOAT | INTEGER
 
 WHOLE = full_names("builtins", "int len round")
 SAME_AS_GIVEN = full_names("builtins", "abs max min sum")
+PARSED = ("type", "default")
+"""What says of which kind an argument of a program is."""
+
 PLAIN = (".item()", ".tolist()")
 """The methods that make plain numbers of those of NumPy."""
 
@@ -171,9 +174,11 @@ class FloatRates:
         for call in self.flow.engine.index.called.get("add_argument", ()):
             match call:
                 case ast.Call(args=[ast.Constant(value=option)], keywords=given):
-                    kinds = [one.value for one in given if one.arg == "type"]
-                    if option == f"--{name}" and kinds:
-                        return self.facts.full_name(kinds[0]).startswith(NUMPY_FLOATS)
+                    values = [one.value for one in given if one.arg in PARSED]
+                    kinds = (getattr(value, "func", value) for value in values)
+                    if option == f"--{name}":
+                        names = map(self.facts.full_name, kinds)
+                        return any(name.startswith(NUMPY_FLOATS) for name in names)
         return False
 
 

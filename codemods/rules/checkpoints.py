@@ -88,9 +88,15 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
             template = f"{{support:{PARAMS_OF.name}}}({{restored}})"
             supports = (PARAMS_OF,)
         # "target" in restored
-        case ast.Compare(left=left, ops=[operator], comparators=[restored]):
+        case ast.Compare(
+            left=left,
+            ops=[ast.In() | ast.NotIn() as operator],
+            comparators=[restored],
+        ):
             quote = use.unit.source(left)[0]
-            template = f"{{{quote}target{quote}, {quote}params{quote}}}.isdisjoint({{restored}})"
+            # exported variables have `params`, too
+            keys = f"{{{quote}target{quote}, {quote}opt_state{quote}}}"
+            template = f"{keys}.isdisjoint({{restored}})"
             if not isinstance(operator, ast.NotIn):
                 template = f"not {template}"
             supports = ()

@@ -574,13 +574,37 @@ def test_a_checkpoint_may_be_from_before_or_after() -> None:
                 apply_fn=None, params=params, tx=optax.adam(0.1)
             )
             restored = checkpoints.restore_checkpoint(directory, None)
-            if {"target", "params"}.isdisjoint(restored):
+            if {"target", "opt_state"}.isdisjoint(restored):
                 raise ValueError(directory)
-            if not {'target', 'params'}.isdisjoint(restored):
+            if not {'target', 'opt_state'}.isdisjoint(restored):
                 print(step_of(restored))
             return optimizer.replace(params=params_of(restored))
         """
     assert migrated(before).endswith(program(after))
+
+
+READS = {
+    "by a method": "restored.get('target')",
+    "of a part": "restored.get('optimizer', {}).get('state', {}).get('step', 0)",
+    "by a path": "{k: v for k, v in flatten_dict(restored).items() if k[:2] == ('optimizer', 'target')}",
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_another_way_to_read_a_checkpoint_is_told(read: str) -> None:
+    result = run(f"""
+        from flax import optim
+        from flax.training import checkpoints
+        from flax.traverse_util import flatten_dict
+
+        def load(params, directory):
+            optimizer = optim.Adam(0.1).create(params)
+            restored = checkpoints.restore_checkpoint(directory, None)
+            return optimizer, {read}
+        """)
+    left = [site for site in result.sites if site.status == "unresolved"]
+    assert [(site.code, site.line) for site in left] == [("FO906", 8)]
+    assert "tx=optax.adam(0.1)" in result.after.decode()
 
 
 def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
