@@ -91,8 +91,13 @@ class Notes:
     def of(self, use: Use) -> list[Prose]:
         """Why a use has a general form, and what it needs, as sentences; there may be none."""
         of_params = [*self._low_precision(use)] if use.kind in CREATING else []
+        if use.kind == "definition.create":
+            of_params += self._older_checkpoints(use)
         if use.kind in ("definition", "definition.create"):
             kept = self._why_interface(use)
+            # the definition says it
+            if kept is not None and of_params and use.kind != "definition":
+                return of_params
             if kept is not None:
                 interface = "Its definition keeps the interface that it had: {}"
                 return [message(interface, kept), *of_params]
@@ -109,7 +114,6 @@ class Notes:
         if self._may_not_fit(use):
             sentences.append(UNFREEZE)
         if use.kind == "definition.create":
-            sentences += self._older_checkpoints(use)
             sentences += self._other_form(use)
         elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
             sentences.append(ASKED)

@@ -67,6 +67,24 @@ def test_both_ways_are_offered(line: str) -> None:
     )
 
 
+def test_what_keeps_its_interface_is_restored_from_other_keys_too() -> None:
+    result = result_of("""
+        from flax import optim
+        from flax.training import checkpoints
+
+        def step(optimizer, grads, rate):
+            return optimizer.apply_gradient(grads, learning_rate=rate)
+
+        def run(params, grads, directory):
+            optimizer = optim.Adam(0.1).create(params)
+            optimizer = checkpoints.restore_checkpoint(directory, optimizer)
+            return step(optimizer.apply_gradient(grads), grads, 0.2)
+        """)
+    notes = [site.note for site in result.sites if "a checkpoint" in (site.note or "")]
+    assert len(notes) == 1
+    assert notes[0].startswith("It is restored at train.py:9")
+
+
 AGENT = """
     class Agent:
         def __init__(self, params):
