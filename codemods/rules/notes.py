@@ -58,6 +58,10 @@ OTHER_FORM = (
     "other parts now: the checkpoint does not load, or the moments in it are lost. Make both of "
     "the same links (a weight decay may be 0), or restore only `params` and `step`."
 )
+NAMED = (
+    "The table has the classes that the project names, and no others: a name from outside, such as "
+    "an argument of the command line, may be none of these."
+)
 CREATING = ("definition.create", "definition.init_state")
 UNFREEZE = (
     "If a model made the parameters that these replace, they are a plain dict today, and so is the "
@@ -115,6 +119,8 @@ class Notes:
             sentences.append(UNFREEZE)
         if use.kind == "definition.create":
             sentences += self._other_form(use)
+        elif use.kind == "module" and _is_looked_up(use):
+            sentences.append(NAMED)
         elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
             sentences.append(ASKED)
         elif use.kind == "definition.hyper_params":
@@ -223,3 +229,11 @@ class Notes:
         given |= {part for whole, part in links if whole in given}
         known = filter(None, map(legacy_optimizer, given))
         return [one for one in known if not one.is_composite]
+
+
+def _is_looked_up(use: Use) -> bool:
+    """Whether a class is found by a name that is not in the code: `getattr(optim, name)`."""
+    match use.parent:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name]):
+            return not isinstance(name, ast.Constant)
+    return False

@@ -3,6 +3,7 @@
 import pytest
 
 from codemods import Source, migrate
+from tests.codemods.programs import result_of
 
 HEAD = "from flax import optim\n\n"
 TRAINING = (
@@ -84,3 +85,14 @@ def train(params, grads):
     [(line, note)] = notes(program)
     assert line == 6
     assert note.startswith("The gradients are averaged over the devices here")
+
+
+@pytest.mark.parametrize(("name", "is_open"), [("name", True), ('"Adam"', False)])
+def test_a_table_has_the_names_of_the_project_alone(name: str, is_open: bool) -> None:
+    result = result_of(
+        f'{HEAD}def create(params, name="Adam"):\n'
+        f"    return getattr(optim, {name})(0.1).create(params)\n"
+    )
+    assert {site.status for site in result.sites} == {"rewritten"}
+    notes = [site for site in result.sites if "no others" in (site.note or "")]
+    assert len(notes) == is_open
