@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -185,6 +185,20 @@ def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
         step = update.step if counted else None
         found.setdefault((step, content), update)
     return list(found.values())
+
+
+def uncounted(old: ByKind, new: ByKind) -> Iterator[str]:
+    """Where one side repeats what the other does not, as a second run with the same seed does."""
+    for kind, updates in old.items():
+        before, after = (
+            sum(not update.idle for update in side)
+            for side in (updates, new.get(kind, ()))
+        )
+        if before != after:
+            yield (
+                f"The old side applied {before} updates and the new one {after}; those with the "
+                "same step and the same values count once."
+            )
 
 
 def by_step(updates: Iterable[Update]) -> list[Update]:

@@ -23,7 +23,7 @@ from optim2optax.parity.command.runs import (
     RunOptions,
     Runs,
 )
-from optim2optax.parity.command.updates import Kind, Recording, Update
+from optim2optax.parity.command.updates import Kind, Recording, Update, uncounted
 from optim2optax.parity.judging.comparison import (
     CLOSED_LOOP_GATE,
     Comparison,
@@ -94,7 +94,7 @@ def _compared(runs: Runs) -> Comparison:
     closed = with_states(settled(compare(), compare, noise), runs)
     opened, without = _opened(runs)
     found = with_open_loop(closed, opened)
-    return replace(found, remarks=(*found.remarks, *without))
+    return replace(found, remarks=(*found.remarks, *without, *uncounted(old, new)))
 
 
 def with_states(found: Comparison, runs: Runs) -> Comparison:

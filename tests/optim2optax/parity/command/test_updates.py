@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optim2optax.parity.command.compare import DifferentParametersError, compare_updates
-from optim2optax.parity.command.updates import Update, by_kind
+from optim2optax.parity.command.updates import Update, by_kind, uncounted
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.recording.sketch import Part
 
@@ -125,3 +125,12 @@ def test_what_a_program_hands_over() -> None:
     )
     with pytest.raises(DifferentParametersError, match="observed accuracy"):
         compared(same, run([1.0]))
+
+
+@pytest.mark.parametrize("old", [run([1.0]), idling()], ids=["all", "some idle"])
+def test_a_run_that_is_repeated_on_one_side_alone_is_told(old: list[Update]) -> None:
+    new = run([1.0])
+    assert [*uncounted(by_kind(old), by_kind(new))] == []
+    [told] = uncounted(by_kind([*old, *old]), by_kind(new))
+    assert "applied 24 updates and the new one 12" in told
+    assert compared([*old, *old], new).verdict is Verdict.IDENTICAL
