@@ -214,14 +214,12 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
                 ) if is_restored(facts, value):
                     return Use("checkpoint", key, unit, node, ())
             objects = facts.legacy_objects(value, "optimizer", "state_dict")
-            # {"target": labels}, which comes out of the same queue
-            others = (
-                item
-                for item in facts.objects(value)
-                if isinstance(item, Container) and key in facts.flow.keys_of(item)
-            )
+            # {"target": labels}, which comes from the same queue: either may be here
+            is_other = any(_has_key(facts, item, key) for item in facts.objects(value))
+            if objects and is_other:
+                return Use("checkpoint", key, unit, node, ())
             if objects:
-                return Use("state_dict", key, unit, node, tuple(objects), tuple(others))
+                return Use("state_dict", key, unit, node, tuple(objects))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
             objects = facts.legacy_objects(value, "optimizer", "state")
@@ -238,6 +236,15 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             if is_restored(facts, value) and not chooses:
                 return Use("checkpoint", "target", unit, node, ())
     return None
+
+
+def _has_key(facts: Queries, item: Object, key: str) -> bool:
+    """Whether something is a dict of the program that has a key."""
+    if not isinstance(item, Container):
+        return False
+    said = item.node.keys if isinstance(item.node, ast.Dict) else ()
+    in_view = {one.value for one in said if isinstance(one, ast.Constant)}
+    return key in in_view.union(facts.flow.keys_of(item))
 
 
 def is_restored(facts: Queries, node: ast.expr) -> bool:

@@ -65,10 +65,8 @@ def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | 
         )
     # model.target, of which `model` may be an optimizer or something else
     if use.others:
-        is_key = use.kind == "state_dict"
-        asked = f'["{use.name}"]' if is_key else f".{use.name}"
         return reasons.conflict(
-            f"Something that is no legacy optimizer reaches `{asked}` here too.",
+            f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
             "Use different names for the two, or migrate this place by hand.",
         )
     return _unlikely(use, plan)
