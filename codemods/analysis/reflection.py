@@ -217,7 +217,9 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             # {"target": labels}, which comes from the same queue: either may be here
             is_other = any(_has_key(facts, item, key) for item in facts.objects(value))
             if objects and is_other:
-                return Use("checkpoint", key, unit, node, ())
+                is_read = isinstance(node.ctx, ast.Load)
+                known = tuple(objects) if is_read else ()
+                return Use("checkpoint", key, unit, node, known)
             if objects:
                 return Use("state_dict", key, unit, node, tuple(objects))
         # optimizer.__dict__
