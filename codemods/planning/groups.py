@@ -29,6 +29,7 @@ Causes = MutableMapping[LegacyObject, Decision]
 """The groups that stay, each with the site for the sake of which it does."""
 
 CLASSES = ("check", "value")
+CREATING = ("definition", "definition.create")
 """The kinds of uses of a class, which may be about any optimizer of a program."""
 
 Places = dict[LegacyObject, list[Location]]
@@ -88,12 +89,12 @@ def complete_groups(plan: Plan) -> None:
     # a suppressed site makes the others of its group stay, too
     causes: dict[LegacyObject, Decision] = {}
     for decision in plan.decisions:
-        if decision.applies:
+        # what a comment keeps as it is makes a legacy optimizer, with or without `--partial`
+        is_kept = decision.use.kind in CREATING and plan.is_suppressed(decision)
+        if decision.applies or (plan.options.partial and not is_kept):
             continue
         for obj in _concerned(decision, plan.facts):
             causes.setdefault(groups[obj], decision)
-    if plan.options.partial:
-        causes = {}
     _leave_unnamed(plan, groups, causes)
     traces = Traces(plan.facts)
     # the report has no files that are only context: there, the first site that waits stands for it
@@ -221,9 +222,10 @@ def _because_of(cause: Decision, use: Use, way: Way | None, is_same: bool) -> Re
     else:
         site = message(f"{which} reaches {{}}, which", where)
     if cause.status == "suppressed":
+        is_made = cause.use.kind in CREATING
         return reasons.left_by_choice(
             message("{} is suppressed or not selected.", site),
-            "Include that site, or use `--partial`.",
+            f"Include that site{'' if is_made else ', or use `--partial`'}.",
         )
     refusal = cause.refusal
     assert refusal is not None

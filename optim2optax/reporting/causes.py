@@ -115,13 +115,19 @@ class Partly(NamedTuple):
     marked: int
 
 
+MAKING = ("FO102", "FO201")
+"""The codes of what makes an optimizer."""
+
+
 def partly(report: Report) -> Partly:
     """What `--partial` would do with what is left, imports apart, which go by their uses."""
     # they stand for what is left in files that are not written, where nothing can mark it
     fixed = {
         Location(path, site.line)
         for path, site in report.sites
-        if site.cause is None and (site.related or site.code == SIBLING)
+        if (site.cause is None and (site.related or site.code == SIBLING))
+        # what makes an optimizer that stays by a comment
+        or (site.status == "suppressed" and site.code in MAKING)
     }
     left = [(path, site) for path, site in report.sites if _is_left(site)]
     moving = [

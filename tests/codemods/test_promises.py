@@ -311,6 +311,23 @@ def test_suppression(text: str, suppressed: bool) -> None:
     assert result.unused_suppressions == ((3,) if is_unused else ())
 
 
+def test_what_a_comment_keeps_is_not_half_migrated_by_partial_work() -> None:
+    text = program("""
+        from flax import optim
+
+        def two(params):
+            kept = optim.Momentum(0.1).create(params)  # optim2optax: ignore
+            other = optim.Momentum(0.1).create(params)
+            return kept.target, other.target
+        """)
+    after = run(text, PARTIAL).after.decode()
+    assert (
+        "    kept = optim.Momentum(0.1).create(params)  # optim2optax: ignore\n"
+        in after
+    )
+    assert "return kept.target, other.params\n" in after
+
+
 READ = """
     def read(params):
         return optim.Adam(1e-3).create(params).target
