@@ -62,8 +62,12 @@ def fit(
     limit = before + TOLERANCE if before > limit else limit
     # Each break changes the lines, so the next call is chosen in the new text.
     for _ in range(MOST_BREAKS):
-        breaker = _Breaker(module, updated, hanging, limit - indent)
-        broken = updated.visit(breaker)
+        # what is as it was is broken last
+        for kept in ("\n".join(old_lines), ""):
+            breaker = _Breaker(module, updated, hanging, limit - indent, kept)
+            broken = updated.visit(breaker)
+            if breaker.chosen is not None:
+                break
         if breaker.chosen is None or not isinstance(broken, cst.SimpleStatementLine):
             return updated
         updated = broken
@@ -73,8 +77,8 @@ def fit(
 class _Breaker(cst.CSTTransformer):
     """Breaks one call behind its opening parenthesis.
 
-    It is the outermost one with a parenthesis within the limit, on a line that is too long; of a
-    chain, the last one.
+    It is the outermost one with a parenthesis within the limit, on a line that is too long, and not
+    in the text that is kept; of a chain, the last one.
     """
 
     def __init__(
@@ -83,9 +87,11 @@ class _Breaker(cst.CSTTransformer):
         statement: cst.SimpleStatementLine,
         hanging: bool,
         limit: int,
+        kept: str,
     ) -> None:
         super().__init__()
         self.module = module
+        self.kept = kept
         self.text = _lines(module, statement)
         self.hanging = hanging
         self.limit = limit
@@ -102,7 +108,7 @@ class _Breaker(cst.CSTTransformer):
             line = self._line(behind_callee)
             start = self.text.rfind("\n", 0, behind_callee) + 1
             # state.replace(opt_state=opt_state).apply_gradients(
-            is_within = behind_callee < start + self.limit
+            is_within = behind_callee < start + self.limit and code not in self.kept
             if len(line) > self.limit and is_within:
                 self.chosen = link
                 self.base = _indent_of(line)
