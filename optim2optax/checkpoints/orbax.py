@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError, UnwritablePathError, to_be_written
+from optim2optax.checkpoints import (
+    CheckpointError,
+    UnwritablePathError,
+    flax_msgpack,
+    to_be_written,
+)
 from optim2optax.checkpoints.flax_msgpack import DTYPES, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
@@ -54,6 +59,11 @@ def read(path: Path) -> Tree:
     Raises:
       CheckpointError: if Orbax cannot read it.
     """
+    index = path / "checkpoint"
+    if index.is_file() and not flax_msgpack.begins(index):
+        raise CheckpointError(
+            f"{path} is of TensorFlow: neither Flax nor Orbax wrote it."
+        )
     try:
         import jax
         import orbax.checkpoint as ocp

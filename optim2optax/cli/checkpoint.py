@@ -213,8 +213,6 @@ def convert(
             pairs = [(source, target)]
             if whole_folder:
                 pairs = converting.planned(source, target)
-                if not dry_run:
-                    converting.make_folders(target.parent for _, target in pairs)
         except CheckpointError as error:
             tell(f"error: {error}")
             context.exit(_code(error))
@@ -237,7 +235,8 @@ def convert(
             warning = "has numbers that are infinite or none, as in the checkpoint."
             for place in unusual:
                 tell(f"warning: {place} {warning}")
-            tell(f"{target} {verb} written, from {source}.", err=False)
+            alike = "" if before is None else ", and takes the same step as before"
+            tell(f"{target} {verb} written, from {source}{alike}.", err=False)
     context.exit(code)
 
 

@@ -34,11 +34,20 @@ def legacy(folder: Path) -> Path:
     return folder / "old_3"
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("_METADATA", "{}", r"step cannot be read by Orbax \(\w+: "),
+        ("checkpoint", 'model_checkpoint_path: "model-1"', "step is of TensorFlow"),
+    ],
+)
+def test_a_folder_that_is_none(
+    name: str, content: str, why: str, tmp_path: Path
+) -> None:
     (tmp_path / "step").mkdir()
-    (tmp_path / "step" / "_METADATA").write_text("{}")
+    (tmp_path / "step" / name).write_text(content)
 
-    with pytest.raises(CheckpointError, match=r"step cannot be read by Orbax \(\w+: "):
+    with pytest.raises(CheckpointError, match=why):
         orbax.read(tmp_path / "step")
 
 
