@@ -63,8 +63,8 @@ def convert(
       The checkpoint that was read, and the places of leaves with infinite numbers or NaN.
 
     Raises:
-      CheckpointError: if it cannot be converted; then nothing is written. An UnwritableError, if
-        the reason is not the content of `old`.
+      CheckpointError: if it cannot be converted; then nothing is written. An UnwritablePathError,
+        if the reason is not the content of `old`.
     """
     source = newest_at(old)
     refuse_to_replace(new, source, overwrite)
@@ -75,15 +75,17 @@ def convert(
             else:
                 state = _compared(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
+        if not overwrite:  # what has appeared meanwhile
+            refuse_to_replace(new, source, overwrite)
         if not dry_run and not new.parent.exists():
             with to_be_written(new):
                 new.parent.mkdir(parents=True, exist_ok=True)
         if dry_run:
             pass
         elif format_ == "orbax":
-            orbax.write(new, state, overwrite)
+            orbax.write(new, state)
         else:
-            write(new, tree, overwrite)
+            write(new, tree)
     except MemoryError:
         raise CheckpointError(f"{source} takes more memory than there is.") from None
     return source, [quoted(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]

@@ -49,11 +49,8 @@ def checkpoints_at(path: Path) -> list[Path]:
             raise CheckpointError(f"{path} is neither a file nor a folder.")
         found: list[Path] = []
         for entry in _numbered(path):
-            if _is_one(entry):
-                found.append(entry)
-            elif entry.is_dir():
-                # 100/default and 100/ema: the items of a step
-                found += _items(entry)
+            # 100/default and 100/ema: the items of a step
+            found += [entry] if _is_one(entry) else _items(entry)
         # the path of one step itself
         found += _items(path)
     if not found:
@@ -114,14 +111,11 @@ def _is_one(path: Path) -> bool:
 
 def _items(path: Path) -> list[Path]:
     """The checkpoints of one step, such as `5/state.msgpack`, or the items of Orbax, in folders."""
+    inside = path.iterdir() if path.is_dir() else ()
+    named = (inner for inner in inside if not NONE.match(inner.name))
     # a numbered folder is a step of its own
-    return sorted(
-        inner
-        for inner in path.iterdir()
-        if not NUMBERED.fullmatch(inner.name)
-        and not NONE.match(inner.name)
-        and (orbax.is_orbax(inner) or _begins(inner))
-    )
+    items = (inner for inner in named if not NUMBERED.fullmatch(inner.name))
+    return sorted(filter(_is_filled, items))
 
 
 def _numbered(path: Path) -> list[Path]:
@@ -136,7 +130,7 @@ def _in_order(entries: Iterable[Path]) -> list[Path]:
     `config_5.json` is none. One that is damaged stays beside others with its name.
     """
     named = [entry for entry in entries if not NONE.match(entry.name)]
-    filled = [entry for entry in named if _begins(entry) or _has_one(entry)]
+    filled = [entry for entry in named if _is_filled(entry) or _items(entry)]
     empty = (entry for entry in named if entry.is_file() and not entry.stat().st_size)
     kinds = {_kind(entry) for entry in filled or empty}
     return sorted((entry for entry in named if _kind(entry) in kinds), key=_order)
@@ -148,12 +142,8 @@ def _kind(entry: Path) -> tuple[str, ...]:
     return match.groups("") if match else (entry.name,)
 
 
-def _begins(path: Path) -> bool:
-    return path.is_file() and flax_msgpack.begins(path)
-
-
-def _has_one(path: Path) -> bool:
-    return path.is_dir() and (orbax.is_orbax(path) or bool(_items(path)))
+def _is_filled(path: Path) -> bool:
+    return orbax.is_orbax(path) or flax_msgpack.begins(path)
 
 
 def read(path: Path) -> Tree:
@@ -179,7 +169,7 @@ def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
 
     Raises:
       CheckpointError: if there is something, and it is not to be overwritten, or must not be.
-      UnwritableError: if the system does not tell what is there.
+      UnwritablePathError: if the system does not tell what is there.
     """
     with to_be_written(new):
         exists = new.exists()

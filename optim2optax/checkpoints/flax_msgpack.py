@@ -41,9 +41,6 @@ LARGEST_GAP = 7
 """An array may move by so many bytes: its header in the file is longer."""
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
-EMPTY = 0x80
-"""An empty dict, and the first byte of a pickle."""
-
 BEGINNING = re.compile(
     rb"\x80\Z|([\x81-\x8f]|\xde..|\xdf....)[\xa0-\xbf\xd9-\xdb]", re.DOTALL
 )
@@ -73,7 +70,7 @@ def read(path: Path) -> Tree:
             content = _room_for(path.stat().st_size)
             reader = _Reader(memoryview(content)[: file.readinto(content)])
         tree = reader.value(DEEPEST)
-        if reader.left and content[0] == EMPTY:  # as of a pickle
+        if reader.left and content[:1] == b"\x80":  # an empty dict, or a pickle
             raise CheckpointError(
                 f"{path} is a pickle, which is not loaded: load it in the old program, and write "
                 "`flax.serialization.to_bytes` of it."
@@ -98,11 +95,13 @@ def read(path: Path) -> Tree:
 
 
 def begins(path: Path) -> bool:
-    """Whether a file begins as a checkpoint does.
+    """Whether this is a file that begins as a checkpoint does.
 
     Raises:
       CheckpointError: if it cannot be read.
     """
+    if not path.is_file():
+        return False
     with to_be_read(path), path.open("rb") as file:
         return BEGINNING.match(file.read(6)) is not None
 

@@ -108,17 +108,14 @@ def _plain(tree: Any) -> Tree:
     return np.asarray(tree)
 
 
-def write(path: Path, state: Any, overwrite: bool = False) -> None:
+def write(path: Path, state: Any) -> None:
     """Write a state, which `orbax.checkpoint` reads with one like it.
 
     The folder appears whole or not at all.
 
     Raises:
-      CheckpointError: if the folder exists, and is not to be overwritten.
-      UnwritableError: if it cannot be written.
+      UnwritablePathError: if it cannot be written.
     """
-    if path.exists() and not overwrite:
-        raise CheckpointError(f"{path} exists: choose another name, or use --force.")
     # on the same disk, so that the folder can be renamed
     with to_be_written(path):
         beside = Path(

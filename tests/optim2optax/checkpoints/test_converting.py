@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
 import argparse
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +37,10 @@ OPTIONS = argparse.ArgumentParser().parse_args()
 
 def create_state():
     return {"epoch": 0, "optimizer": fresh()}
+
+def create_beside():
+    Path("new").write_text("mine")
+    return create_state()
 
 def create_other():
     return {"epoch": 0, "optimizer": fresh(optax.rmsprop(0.1, momentum=0.9))}
@@ -172,14 +177,15 @@ def test_folders_are_made_for_what_is_converted(format_: str) -> None:
     assert Path("far/off/new").exists()
 
 
-def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:
-    (tmp_path / "new").write_text("mine")
-    with pytest.raises(
-        CheckpointError, match="new exists: choose another name, or use --force"
-    ):
-        serializing.write(tmp_path / "new", {"good": np.ones(3)})
+@pytest.mark.parametrize("format_", ["msgpack", "orbax"])
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_has_appeared_meanwhile(format_: str) -> None:
+    state = "program_of_mine:create_beside"
+    result = converted("checkpoint_3", "new", "--format", format_, state=state)
 
-    assert (tmp_path / "new").read_text() == "mine"
+    assert result.exit_code == 1
+    assert "new exists: choose another name, or use --force" in result.stderr
+    assert Path("new").read_text() == "mine"
 
 
 def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
