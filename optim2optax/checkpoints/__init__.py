@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 
 class CheckpointError(Exception):
     """A file is not a checkpoint, or cannot be read as one.
 
-    The message names it, says what is wrong, and what to do.
+    The message names it, says what is wrong, and what to do. A command ends with the exit code.
     """
+
+    exit_code = 1
 
 
 class UnwritablePathError(CheckpointError):
     """A path cannot be written to, whatever the content would be."""
+
+    exit_code = 2
 
 
 class OtherOptimizerError(CheckpointError):
@@ -23,19 +28,14 @@ class OtherOptimizerError(CheckpointError):
 
 
 @contextmanager
-def explained(what: str, kind: type[CheckpointError]) -> Iterator[None]:
+def _explained(path: Path, done: str, kind: type[CheckpointError]) -> Iterator[None]:
     """Turn errors of the system into one that says what could not be done, and why."""
     try:
         yield
     except OSError as error:
-        raise kind(f"{what}: {error.strerror or error}.") from None
+        why = error.strerror or error
+        raise kind(f"{path} cannot be {done}: {why}.") from None
 
 
-def to_be_read(path: Path) -> AbstractContextManager[None]:
-    """Turn errors of the system into the error that a path cannot be read."""
-    return explained(f"{path} cannot be read", CheckpointError)
-
-
-def to_be_written(path: Path) -> AbstractContextManager[None]:
-    """Turn errors of the system into the error that a path cannot be written."""
-    return explained(f"{path} cannot be written", UnwritablePathError)
+to_be_read = partial(_explained, done="read", kind=CheckpointError)
+to_be_written = partial(_explained, done="written", kind=UnwritablePathError)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +11,6 @@ from flax import serialization
 
 from optim2optax.checkpoints import (
     CheckpointError,
-    UnwritablePathError,
-    explained,
     orbax,
     to_be_read,
     to_be_written,
@@ -66,24 +63,29 @@ def convert(
       The checkpoint that was read, and the places of leaves with infinite numbers or NaN.
 
     Raises:
-      CheckpointError: if it cannot be converted; then nothing is written. An UnwritableError, if
-        the reason is not the content of `old`.
+      CheckpointError: if it cannot be converted; then nothing is written. An UnwritablePathError,
+        if the reason is not the content of `old`.
     """
     source = newest_at(old)
     refuse_to_replace(new, source, overwrite)
     try:
-        with importing_from_here():
+        with importing_from_here(factory):
             if before is None:
                 state = _loaded(source, factory, params_only)
             else:
                 state = _compared(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
+        if not overwrite:  # what has appeared meanwhile
+            refuse_to_replace(new, source, overwrite)
+        if not dry_run and not new.parent.exists():
+            with to_be_written(new):
+                new.parent.mkdir(parents=True, exist_ok=True)
         if dry_run:
             pass
         elif format_ == "orbax":
-            orbax.write(new, state, overwrite)
+            orbax.write(new, state)
         else:
-            write(new, tree, overwrite)
+            write(new, tree)
     except MemoryError:
         raise CheckpointError(f"{source} takes more memory than there is.") from None
     return source, [quoted(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]
@@ -105,17 +107,6 @@ def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:
                 f"{new} is no other folder to write to: choose another name."
             )
     return [(source, new / source.relative_to(old)) for source in checkpoints_at(old)]
-
-
-def make_folders(folders: Iterable[Path]) -> None:
-    """Make the folders to write to.
-
-    Raises:
-      UnwritableError: if one cannot be made.
-    """
-    for folder in folders:
-        with explained(f"{folder} cannot be made", UnwritablePathError):
-            folder.mkdir(parents=True, exist_ok=True)
 
 
 def _is_finite(leaf: Any) -> bool:

@@ -138,10 +138,10 @@ def _refuse_leaves(node: Any, path: Path) -> None:
     for below, leaf in leaves_of(node):
         if leaf is not None:
             place = quoted(("opt_state", *path, *below))
-            raise CheckpointError(
-                f"{place} of the new state is of the type {type(node).__name__}, which no legacy "
-                "optimizer had."
-            )
+            why = f"of the type {type(node).__name__}, which no legacy optimizer had"
+            if hasattr(node, "dtype"):
+                why = "in no state of optax, as in a state dict: give the state itself"
+            raise CheckpointError(f"{place} of the new state is {why}.")
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,14 @@ from optim2optax.checkpoints.state_dict_places import Path
 
 Fresh = tuple[Any, dict[Path, Any]]
 """A program's fresh state, and its transformations outside of train states by their places."""
+
+HINTS = {
+    "flax.*optim|optim.*flax": "Is the program migrated?",
+    "^SystemExit: 2": "It gets no arguments here: parse them below "
+    "`if __name__ == '__main__':`, or give each a default.",
+    "^UnparsedFlagAccessError": "Name a function that calls `flags.FLAGS(['program'])` first.",
+}
+"""What to do about errors, by patterns of their texts."""
 
 
 def thought_of(factory: str) -> Fresh:
@@ -50,8 +59,7 @@ def made(factory: str) -> Fresh:
     try:
         return split(make())
     except (Exception, SystemExit) as error:
-        # SystemExit: argparse, if the program needs arguments
-        raise CheckpointError(f"{factory} failed with {error_text(error)}") from error
+        raise _failed(f"{factory} failed with", error) from error
 
 
 def made_by(factory: str) -> Callable[[], Any]:
@@ -65,6 +73,9 @@ def made_by(factory: str) -> Callable[[], Any]:
         raise CheckpointError(
             f"{factory} names no function: write module:function, such as train:create_state."
         )
+    if name.endswith(".py"):
+        module_name = ".".join(FilePath(name).with_suffix("").parts)
+        raise CheckpointError(f"{name} is a file: write {module_name}:{function}.")
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -72,12 +83,7 @@ def made_by(factory: str) -> Callable[[], Any]:
             f"{factory} cannot be imported from here: {error}."
         ) from None
     except (Exception, SystemExit) as error:
-        # module 'flax' has no attribute 'optim'
-        is_legacy = "flax" in str(error) and "optim" in str(error)
-        hint = " Is the program migrated?" if is_legacy else ""
-        raise CheckpointError(
-            f"{name} fails when it is imported, with {type(error).__name__}: {error}.{hint}"
-        ) from error
+        raise _failed(f"{name} fails when it is imported, with", error) from error
     if not callable(getattr(module, function, None)):
         # train.py beside an installed package `train`, which was imported first
         file = getattr(module, "__file__", None) or "which is built in"
@@ -85,11 +91,20 @@ def made_by(factory: str) -> Callable[[], Any]:
     found: Callable[[], Any] = getattr(module, function)
     needed = _required(found)
     if needed:
+        # create_state(learning_rate_fn=learning_rate_fn, seed=...)
+        given = (f"{one}={one if hasattr(module, one) else '...'}" for one in needed)
         raise CheckpointError(
-            f"{factory} needs arguments ({', '.join(needed)}): write a function without arguments "
-            "that calls it, and name that."
+            f"{factory} needs arguments: name a function without, such as "
+            f"`def fresh_state(): return {function}({', '.join(given)})` in the module {name}."
         )
     return found
+
+
+def _failed(what: str, error: BaseException) -> CheckpointError:
+    first = str(error).strip().partition("\n")[0].rstrip(".")
+    text = f"{type(error).__name__}: {first}"
+    hints = (hint for pattern, hint in HINTS.items() if re.search(pattern, text))
+    return CheckpointError(" ".join([f"{what} {text}.", *hints]))
 
 
 def _required(function: Callable[..., Any]) -> list[str]:
@@ -107,12 +122,14 @@ def _required(function: Callable[..., Any]) -> list[str]:
 
 
 @contextmanager
-def importing_from_here() -> Iterator[None]:
-    """Let the modules in the current folder be imported."""
+def importing_from_here(factory: str) -> Iterator[None]:
+    """Let the modules in the current folder be imported, which see no arguments of a command."""
     sys.path.insert(0, os.getcwd())
+    own, sys.argv = sys.argv, [factory.partition(":")[0]]
     try:
         yield
     finally:
+        sys.argv = own
         sys.path.remove(os.getcwd())
 
 
@@ -133,9 +150,3 @@ def _is_here(module: Any) -> bool:
     if file is None:
         return False
     return FilePath(file).resolve().is_relative_to(FilePath.cwd().resolve())
-
-
-def error_text(error: BaseException) -> str:
-    """An error in one line."""
-    first = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first}"

@@ -7,6 +7,7 @@ takes the place of nothing, or, with `--force`, of one checkpoint.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from optim2optax.checkpoints import (
@@ -21,12 +22,16 @@ from optim2optax.checkpoints.flax_msgpack import Tree
 PREFIX = "checkpoint_"
 """The default prefix in `flax.training.checkpoints`, ahead of the number of the step."""
 
-NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-NUMBERED = re.compile(rf"(?P<prefix>.*?)(?P<number>{NUMBER})$")
-"""A prefix, and the number of the step, or of a metric."""
+NUMBER = r"(?:(?<![A-Za-z0-9])[-+])?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+"""A step, or a metric. In `model-5` the sign is a separator, in `model_-5` it is none."""
 
-UNFINISHED = re.compile(rf"{PREFIX}tmp$|.*_gda$|.*\.orbax-checkpoint-tmp.*")
-"""What Flax does not take for a checkpoint: unfinished ones, and a folder of arrays beside one."""
+NUMBERED = re.compile(rf"(.*?){NUMBER}(\.[A-Za-z]\w*)?")
+"""The name of a checkpoint: a prefix, its number, and perhaps an extension."""
+
+NONE = re.compile(
+    rf"{PREFIX}tmp$|.*(_gda|\.tmp)$|.*\.orbax-checkpoint-tmp|events\.out\.tfevents"
+)
+"""Unfinished checkpoints, a folder of arrays beside one, and what TensorBoard reads."""
 
 
 def checkpoints_at(path: Path) -> list[Path]:
@@ -44,11 +49,8 @@ def checkpoints_at(path: Path) -> list[Path]:
             raise CheckpointError(f"{path} is neither a file nor a folder.")
         found: list[Path] = []
         for entry in _numbered(path):
-            if _is_one(entry):
-                found.append(entry)
-            elif entry.is_dir():
-                # 100/default and 100/ema: the items of a step
-                found += _items(entry)
+            # 100/default and 100/ema: the items of a step
+            found += [entry] if _is_one(entry) else _items(entry)
         # the path of one step itself
         found += _items(path)
     if not found:
@@ -76,17 +78,14 @@ def newest_at(path: Path) -> Path:
 
 
 def _newest_in(folder: Path) -> Path:
-    entries = [entry for entry in folder.iterdir() if not UNFINISHED.match(entry.name)]
-    with_prefix = [entry for entry in entries if entry.name.startswith(PREFIX)]
+    with_prefix = (entry for entry in folder.iterdir() if entry.name.startswith(PREFIX))
     # by the default prefix, as Flax looks for them, else by any
-    found = sorted(with_prefix, key=_order) or _numbered(folder)
+    found = _in_order(with_prefix) or _numbered(folder)
     if not found:
         return folder
     newest = found[-1]
-    matches = [NUMBERED.match(entry.name) for entry in found]
-    prefixes = {match["prefix"] for match in matches if match}
     # generator_10 and discriminator_10
-    if len(prefixes) > 1 and not newest.name.startswith(PREFIX):
+    if len({*map(_kind, found)}) > 1 and not newest.name.startswith(PREFIX):
         raise CheckpointError(
             f"{folder} has checkpoints of several names in it: give one of them, such as {newest}."
         )
@@ -111,16 +110,40 @@ def _is_one(path: Path) -> bool:
 
 
 def _items(path: Path) -> list[Path]:
-    """The checkpoints of one step. Orbax may have several items, and a folder for each of them."""
-    folders = [inner for inner in path.iterdir() if orbax.is_orbax(inner)]
+    """The checkpoints of one step, such as `5/state.msgpack`, or the items of Orbax, in folders."""
+    inside = path.iterdir() if path.is_dir() else ()
+    named = (inner for inner in inside if not NONE.match(inner.name))
     # a numbered folder is a step of its own
-    return sorted(inner for inner in folders if not NUMBERED.match(inner.name))
+    items = (inner for inner in named if not NUMBERED.fullmatch(inner.name))
+    return sorted(filter(_is_filled, items))
 
 
 def _numbered(path: Path) -> list[Path]:
-    entries = [entry for entry in path.iterdir() if NUMBERED.match(entry.name)]
-    finished = [entry for entry in entries if not UNFINISHED.match(entry.name)]
-    return sorted(finished, key=_order)
+    return _in_order(
+        entry for entry in path.iterdir() if NUMBERED.fullmatch(entry.name)
+    )
+
+
+def _in_order(entries: Iterable[Path]) -> list[Path]:
+    """What may be checkpoints, in the order of their numbers.
+
+    `config_5.json` is none. One that is damaged stays beside others with its name.
+    """
+    named = [entry for entry in entries if not NONE.match(entry.name)]
+    filled = [entry for entry in named if _is_filled(entry) or _items(entry)]
+    empty = (entry for entry in named if entry.is_file() and not entry.stat().st_size)
+    kinds = {_kind(entry) for entry in filled or empty}
+    return sorted((entry for entry in named if _kind(entry) in kinds), key=_order)
+
+
+def _kind(entry: Path) -> tuple[str, ...]:
+    """What a name is without its number."""
+    match = NUMBERED.fullmatch(entry.name)
+    return match.groups("") if match else (entry.name,)
+
+
+def _is_filled(path: Path) -> bool:
+    return orbax.is_orbax(path) or flax_msgpack.begins(path)
 
 
 def read(path: Path) -> Tree:
@@ -146,7 +169,7 @@ def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
 
     Raises:
       CheckpointError: if there is something, and it is not to be overwritten, or must not be.
-      UnwritableError: if the system does not tell what is there.
+      UnwritablePathError: if the system does not tell what is there.
     """
     with to_be_written(new):
         exists = new.exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +41,10 @@ LARGEST_GAP = 7
 """An array may move by so many bytes: its header in the file is longer."""
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
+BEGINNING = re.compile(
+    rb"\x80\Z|([\x81-\x8f]|\xde..|\xdf....)[\xa0-\xbf\xd9-\xdb]", re.DOTALL
+)
+"""An empty dict, or a dict and a string, its first key."""
 
 Array = np.ndarray[Any, Any]
 Tree = Any
@@ -65,10 +70,15 @@ def read(path: Path) -> Tree:
             content = _room_for(path.stat().st_size)
             reader = _Reader(memoryview(content)[: file.readinto(content)])
         tree = reader.value(DEEPEST)
-        if reader.left:
-            raise BadContentError(
-                f"something follows the checkpoint, {reader.left} bytes"
+        if reader.left and content[:1] == b"\x80":  # an empty dict, or a pickle
+            raise CheckpointError(
+                f"{path} is a pickle, which is not loaded: load it in the old program, and write "
+                "`flax.serialization.to_bytes` of it."
             )
+        if reader.left:
+            is_text = content.isascii() and b"\0" not in content
+            what = f"something follows the checkpoint, {reader.left} bytes"
+            raise BadContentError("a text" if is_text else what)
     except CutOffError:
         raise CheckpointError(
             f"{path} is empty or cut off: copy it once more, or take an earlier checkpoint."
@@ -82,6 +92,18 @@ def read(path: Path) -> Tree:
             f"{path} takes more memory than there is: {path.stat().st_size:,} bytes."
         ) from None
     return tree
+
+
+def begins(path: Path) -> bool:
+    """Whether this is a file that begins as a checkpoint does.
+
+    Raises:
+      CheckpointError: if it cannot be read.
+    """
+    if not path.is_file():
+        return False
+    with to_be_read(path), path.open("rb") as file:
+        return BEGINNING.match(file.read(6)) is not None
 
 
 def _room_for(size: int) -> bytearray:

@@ -57,13 +57,8 @@ def _object(file: Inspected) -> dict[str, Any]:
 
 def differences_as_text(found: Sequence[LeafDifference]) -> str:
     """What differs, in lines."""
-    lines: list[str] = []
-    for one in found:
-        place = one.path or "the whole file"
-        lines.append(printable(f"{place} {one.what}"))
-    if not lines:
-        lines.append("nothing differs")
-    return "\n".join(lines) + "\n"
+    lines = [printable(f"{one.path or 'the whole file'} {one.what}") for one in found]
+    return "\n".join(lines or ["nothing differs"]) + "\n"
 
 
 def differences_as_json(found: Sequence[LeafDifference]) -> str:

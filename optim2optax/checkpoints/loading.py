@@ -126,6 +126,11 @@ class _Loading:
         for place, optimizer in self.optimizers.items():
             _refuse_other_steps(place, step_of(optimizer))
         fresh = serialization.to_state_dict(self.state)
+        if not isinstance(fresh, Mapping):
+            raise CheckpointError(
+                f"the new state is of the type {type(fresh).__name__}: it has to be a TrainState, "
+                "or a tuple, list, dict or flax.struct.dataclass with some in it."
+            )
         for one in successors(self.state, self.transformations, [*self.optimizers]):
             source = self._source(one.place)
             optimizer = self.optimizers.pop(source)
@@ -155,7 +160,10 @@ class _Loading:
                 found = Carrying(renewed(old, like, tx), like, tx).carried()
         except CheckpointError as error:
             kind = CheckpointError
-            if not self.params_only and _do_params_fit(old, like):
+            # a state dict, which is to be mended instead, has a dict in the place of a tuple
+            is_state_dict = isinstance(like["opt_state"], dict)
+            other = not (self.params_only or is_state_dict)
+            if other and _do_params_fit(old, like):
                 kind = OtherOptimizerError
             raise kind(
                 f"at {quoted(place)}: {error}" if place else str(error)
@@ -169,10 +177,10 @@ class _Loading:
         below = [path for path in self.optimizers if path[:-1] == place]
         if len(below) == 1:
             return below[0]
-        raise CheckpointError(
-            f"the checkpoint has no legacy optimizer at {quoted(place)}, where the new state has a "
-            "train state."
-        )
+        where = f"at {quoted(place)}, where the new state has a train state."
+        if not self.optimizers and not self.values:
+            where = "in it: Flax reads what is converted already, or parameters alone, as it is."
+        raise CheckpointError(f"the checkpoint has no legacy optimizer {where}")
 
     def _compare_steps(self, place: Path, optimizer: Mapping[str, Tree]) -> None:
         """Check that a dataclass and its optimizer counted the same: there is one count now."""

@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError, UnwritablePathError, to_be_written
+from optim2optax.checkpoints import (
+    CheckpointError,
+    UnwritablePathError,
+    flax_msgpack,
+    to_be_written,
+)
 from optim2optax.checkpoints.flax_msgpack import DTYPES, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
@@ -54,6 +59,11 @@ def read(path: Path) -> Tree:
     Raises:
       CheckpointError: if Orbax cannot read it.
     """
+    index = path / "checkpoint"
+    if index.is_file() and not flax_msgpack.begins(index):
+        raise CheckpointError(
+            f"{path} is of TensorFlow: neither Flax nor Orbax wrote it."
+        )
     try:
         import jax
         import orbax.checkpoint as ocp
@@ -98,17 +108,14 @@ def _plain(tree: Any) -> Tree:
     return np.asarray(tree)
 
 
-def write(path: Path, state: Any, overwrite: bool = False) -> None:
+def write(path: Path, state: Any) -> None:
     """Write a state, which `orbax.checkpoint` reads with one like it.
 
     The folder appears whole or not at all.
 
     Raises:
-      CheckpointError: if the folder exists, and is not to be overwritten.
-      UnwritableError: if it cannot be written.
+      UnwritablePathError: if it cannot be written.
     """
-    if path.exists() and not overwrite:
-        raise CheckpointError(f"{path} exists: choose another name, or use --force.")
     # on the same disk, so that the folder can be renamed
     with to_be_written(path):
         beside = Path(

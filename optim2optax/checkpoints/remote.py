@@ -78,7 +78,6 @@ class LocalCopies:
             if system.exists(root):
                 address = self._addresses[place]
                 raise CheckpointError(f"{address} exists: choose another name.")
-        place.parent.mkdir(parents=True)
         return place
 
     def send(self, place: Path) -> None:

@@ -26,19 +26,16 @@ LARGEST_PIECE = 2**30
 """The most bytes of a piece: Flax stores a larger array in several pieces."""
 
 
-def write(path: Path, tree: Tree, overwrite: bool = False) -> None:
+def write(path: Path, tree: Tree) -> None:
     """Write a state dict as `flax.serialization.to_bytes` would.
 
     It is written array by array, so that no second copy is in memory. The file appears whole or not
     at all.
 
     Raises:
-      CheckpointError: if the file exists, and is not to be overwritten, or an array cannot be
-        stored.
-      UnwritableError: if it cannot be written.
+      CheckpointError: if an array cannot be stored.
+      UnwritablePathError: if it cannot be written.
     """
-    if path.exists() and not overwrite:
-        raise CheckpointError(f"{path} exists: choose another name, or use --force.")
     with to_be_written(path), replacing(path) as file:
         for part in _parts(tree, msgpack.Packer(strict_types=True)):
             file.write(part)

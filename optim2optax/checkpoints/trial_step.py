@@ -51,7 +51,7 @@ def compare_steps(
                 _compare(place, optimizer, new.get(place) or new[place[:-1]])
     except CheckpointError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CheckpointError(
             f"a step before and after cannot be compared ({type(error).__name__}: {error})."
         ) from error
@@ -83,9 +83,10 @@ def _compare(place: Path, optimizer: Any, successor: Successor) -> None:
         difference = np.max(np.abs(found[path] - leaf))
         movement = np.max(np.abs(leaf - start[path]))
         if not difference <= GATE * movement:  # false for NaN, too
+            now = np.max(np.abs(found[path] - start[path]))
             raise CheckpointError(
-                f"{quoted((*place, 'target', *path))} steps otherwise than before: "
-                f"by {movement:.3g}, and now differs by {difference:.3g}. "
+                f"one step moves {quoted((*place, 'target', *path))} by {movement:.3g} in the old "
+                f"program and by {now:.3g} in the new one, which then differ by {difference:.3g}. "
                 "Is it the same optimizer, with the same numbers?"
             )
 

@@ -213,11 +213,9 @@ def convert(
             pairs = [(source, target)]
             if whole_folder:
                 pairs = converting.planned(source, target)
-                if not dry_run:
-                    converting.make_folders(target.parent for _, target in pairs)
         except CheckpointError as error:
             tell(f"error: {error}")
-            context.exit(_code(error))
+            context.exit(error.exit_code)
         for one, target in pairs:
             # with --all, the others are converted even if one is not
             try:
@@ -232,17 +230,11 @@ def convert(
                     tell(
                         "    --params-only takes the parameters alone; moments and steps restart"
                     )
-                code = max(code, _code(error))
+                code = max(code, error.exit_code)
                 continue
             warning = "has numbers that are infinite or none, as in the checkpoint."
             for place in unusual:
                 tell(f"warning: {place} {warning}")
-            tell(f"{target} {verb} written, from {source}.", err=False)
+            alike = "" if before is None else ", and takes the same step as before"
+            tell(f"{target} {verb} written, from {source}{alike}.", err=False)
     context.exit(code)
-
-
-def _code(error: Exception) -> int:
-    """The exit code for an error."""
-    from optim2optax.checkpoints import UnwritablePathError
-
-    return 2 if isinstance(error, UnwritablePathError) else 1

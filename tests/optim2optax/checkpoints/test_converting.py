@@ -23,6 +23,9 @@ from tests.optim2optax.folders import write_files
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 PROGRAM = """
+import argparse
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -30,8 +33,14 @@ from flax import jax_utils
 
 from tests.optim2optax.checkpoints.test_loading import fresh
 
+OPTIONS = argparse.ArgumentParser().parse_args()
+
 def create_state():
     return {"epoch": 0, "optimizer": fresh()}
+
+def create_beside():
+    Path("new").write_text("mine")
+    return create_state()
 
 def create_other():
     return {"epoch": 0, "optimizer": fresh(optax.rmsprop(0.1, momentum=0.9))}
@@ -113,6 +122,11 @@ REFUSED = {
         "`epoch` of the checkpoint has no place",
     ),
     "no function": (("checkpoint_3", "new"), "program_of_mine", "names no function"),
+    "a file": (
+        ("checkpoint_3", "new"),
+        "./program_of_mine.py:create_state",
+        "is a file: write program_of_mine:create_state.",
+    ),
     "no module": (("checkpoint_3", "new"), "nothing_here:create_state", "cannot be imported from here"),
     "another optimizer": (
         ("checkpoint_3", "new"),
@@ -141,7 +155,7 @@ def test_nothing_is_written(
 
 
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])
-@pytest.mark.parametrize("new", ["far/new", "program_of_mine.py/new", "n" * 300])
+@pytest.mark.parametrize("new", ["program_of_mine.py/new", "n" * 300])
 def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     result = converted("checkpoint_3", new, "--format", format_)
@@ -151,14 +165,27 @@ def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
 
 
-def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:
-    (tmp_path / "new").write_text("mine")
-    with pytest.raises(
-        CheckpointError, match="new exists: choose another name, or use --force"
-    ):
-        serializing.write(tmp_path / "new", {"good": np.ones(3)})
+@pytest.mark.parametrize("format_", ["msgpack", "orbax"])
+@pytest.mark.usefixtures("folder")
+def test_folders_are_made_for_what_is_converted(format_: str) -> None:
+    arguments = ("checkpoint_3", "far/off/new", "--format", format_)
 
-    assert (tmp_path / "new").read_text() == "mine"
+    assert converted(*arguments, state="program_of_mine:create_less").exit_code == 1
+    assert converted(*arguments, "--dry-run").exit_code == 0
+    assert not Path("far").exists()
+    assert converted(*arguments).exit_code == 0
+    assert Path("far/off/new").exists()
+
+
+@pytest.mark.parametrize("format_", ["msgpack", "orbax"])
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_has_appeared_meanwhile(format_: str) -> None:
+    state = "program_of_mine:create_beside"
+    result = converted("checkpoint_3", "new", "--format", format_, state=state)
+
+    assert result.exit_code == 1
+    assert "new exists: choose another name, or use --force" in result.stderr
+    assert Path("new").read_text() == "mine"
 
 
 def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
@@ -172,6 +199,8 @@ def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
 
 def test_today_s_flax_reads_it(folder: Path) -> None:
     assert converted("checkpoint_3", "new_3").exit_code == 0
+    again = converted("new_3", "again", "--params-only").stderr
+    assert "no legacy optimizer in it: Flax reads what is converted already" in again
     like: Any = {"epoch": 0, "optimizer": fresh()}
     state = serialization.from_bytes(like, (folder / "new_3").read_bytes())
     same = checkpoints.restore_checkpoint(str(folder), like, prefix="new_")
@@ -267,6 +296,10 @@ NEWEST = {
         "checkpoint_9",
     ),
     "a word": (("checkpoint_9", "checkpoint_best"), "checkpoint_best"),
+    "behind a dash": (("ckpt.msgpack-1", "ckpt.msgpack-10", "ckpt.msgpack-9"), "ckpt.msgpack-10"),
+    "behind a dot": (("ckpt.9", "ckpt.10"), "ckpt.10"),
+    "with an extension": (("epoch_9.ckpt", "epoch_10.ckpt"), "epoch_10.ckpt"),
+    "in a folder each": (("9/state.msgpack", "10/state.msgpack"), "10/state.msgpack"),
 }  # fmt: skip
 
 
@@ -275,9 +308,17 @@ def test_the_newest_is_the_one_that_flax_takes(
     names: tuple[str, ...], newest: str, tmp_path: Path
 ) -> None:
     for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"\x80")
 
     assert newest_at(tmp_path) == tmp_path / newest
+
+
+def test_a_damaged_one_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "ckpt_9").write_bytes(b"\x80")
+    (tmp_path / "ckpt_10").write_bytes(bytes(9))
+
+    assert newest_at(tmp_path) == tmp_path / "ckpt_10"
 
 
 def test_several_names_in_a_folder(tmp_path: Path) -> None:
@@ -340,7 +381,7 @@ def create_state():
     ("definition", "why"),
     [
         ("Adam(0.1)", ""),
-        ("Adam(0.1, beta1=0.8)", "`optimizer/target/bias` steps otherwise than before: by "),
+        ("Adam(0.1, beta1=0.8)", "one step moves `optimizer/target/bias` by "),
         ("Momentum(0.1)", "a step before and after cannot be compared (ValueError: "),
         ("Adam()", "a step before and after cannot be compared (AssertionError: no learning rate provided.)"),
     ],
@@ -351,6 +392,7 @@ def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> Non
 
     assert result.exit_code == (1 if why else 0), result.output
     assert why in result.output
+    assert ("takes the same step as before" in result.output) == (not why)
     assert (folder / "new").exists() == (not why)
 
 
@@ -364,9 +406,7 @@ def test_a_step_of_a_trace_tells_its_sign(
     arguments = ("checkpoint_3", "new", "--before", "before.py:create_state")
     result = converted(*arguments, state="program_of_mine:create_functional")
 
-    assert ("steps otherwise than before" in result.output) == bool(wrong), (
-        result.output
-    )
+    assert ("one step moves" in result.output) == bool(wrong), result.output
     assert result.exit_code == bool(wrong)
 
 

@@ -24,7 +24,8 @@ def runs(folder: Path) -> Path:
     for step in (9, 10):
         of_run(folder / "runs" / f"checkpoint_{step}", step)
     (folder / "runs" / "checkpoint_tmp").write_bytes(b"")
-    (folder / "runs" / "notes.txt").write_text("mine")
+    for name in ("notes.txt", "config_11.json", "events.out.tfevents.1600000000.me.1"):
+        (folder / "runs" / name).write_text("mine")
     return folder / "runs"
 
 
@@ -32,7 +33,7 @@ def test_a_whole_folder(runs: Path) -> None:
     result = converted("--all", "runs", "out/optax")
 
     assert result.exit_code == 0, result.output
-    assert result.output.count(" is written, from ") == 2
+    assert result.output.count("\n") == 2
     names = {path.name for path in Path("out/optax").iterdir()}
     assert names == {"checkpoint_9", "checkpoint_10"}
     like: Any = {"epoch": 0, "optimizer": fresh()}

@@ -41,7 +41,8 @@ PIECES = b"\x83\xb9__msgpack_chunked_array__\xc3\xa5shape\x81\xa10\x02\xa6chunks
 LETTER = b"\xc7\x0b\x01\x93\x91\x01\xa4int8\xc4\x01"
 NO_CHECKPOINTS = {
     "nothing": (b"", "is empty or cut off"),
-    "text": (b"hello\n", "something follows the checkpoint"),
+    "text": (b"hello\n", r"is no checkpoint of Flax \(a text\)"),
+    "zeros": (bytes(9), "something follows the checkpoint, 8 bytes"),
     "an array of objects": (b"\xc7\x08\x01\x93\x90\xa1O\xc4\x02ab", "an array of unknown type 'O'"),
     "an array with fewer bytes than its shape says": (
         b"\xc7\x0b\x01\x93\x91\x05\xa4int8\xc4\x01a",
@@ -306,6 +307,16 @@ SHOWN = {
         [
             "  the whole file: legacy GradientDescent, step 7, 4 copies, 1 parameter of 8 numbers",
             "    w  (4, 2) float64",
+        ],
+    ),
+    "one copy": (
+        lambda _: {
+            "target": {"w": np.ones((1, 2))},
+            "state": {"step": np.full(1, 7), "param_states": {"w": {}}},
+        },
+        [
+            "  the whole file: legacy GradientDescent, step 7, 1 copy, 1 parameter of 2 numbers",
+            "    w  (1, 2) float64",
         ],
     ),
 }

@@ -34,11 +34,20 @@ def legacy(folder: Path) -> Path:
     return folder / "old_3"
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("_METADATA", "{}", r"step cannot be read by Orbax \(\w+: "),
+        ("checkpoint", 'model_checkpoint_path: "model-1"', "step is of TensorFlow"),
+    ],
+)
+def test_a_folder_that_is_none(
+    name: str, content: str, why: str, tmp_path: Path
+) -> None:
     (tmp_path / "step").mkdir()
-    (tmp_path / "step" / "_METADATA").write_text("{}")
+    (tmp_path / "step" / name).write_text(content)
 
-    with pytest.raises(CheckpointError, match=r"step cannot be read by Orbax \(\w+: "):
+    with pytest.raises(CheckpointError, match=why):
         orbax.read(tmp_path / "step")
 
 
@@ -67,7 +76,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine").write_text("mine")
     with pytest.raises(CheckpointError, match="cannot be written"):
-        orbax.write(tmp_path / "new", {"bad": object()}, overwrite=True)
+        orbax.write(tmp_path / "new", {"bad": object()})
 
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
 
@@ -89,17 +98,6 @@ def test_a_failed_write_of_which_a_part_is_still_going_on(
         orbax.write(tmp_path / "new", {**KINDS, "key": b"of mine"})
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_has_appeared_meanwhile(tmp_path: Path) -> None:
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "mine").write_text("mine")
-    with pytest.raises(
-        CheckpointError, match="new exists: choose another name, or use --force"
-    ):
-        orbax.write(tmp_path / "new", {"good": np.ones(3)})
-
-    assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
 
 
 def test_a_step_with_several_items(tmp_path: Path) -> None:
@@ -250,7 +248,7 @@ def test_what_was_there_is_kept_where_it_cannot_be_put_back(
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(CheckpointError, match="new cannot be written: ") as error:
-        orbax.write(legacy.parent / "new", {"other": np.zeros(3)}, overwrite=True)
+        orbax.write(legacy.parent / "new", {"other": np.zeros(3)})
     [kept] = legacy.parent.glob(".new.*/old")
     assert f"What was there is {kept} now." in str(error.value)
     assert ocp.PyTreeCheckpointer().restore(kept)["mine"].tolist() == [1, 1, 1]

@@ -51,7 +51,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "a map of more than the file has": (b"\xdf\xff\xff\xff\xff\xa1a\xc0", "is empty or cut off"),
     "a text that is longer than the file": (b"\xdb\xff\xff\xff\xffa", "is empty or cut off"),
     "maps in maps": (b"\x81\xa1a" * 1_000_000, "nested too deeply"),
-    "a pickle": (pickle.dumps({"params": np.ones(3)}), "is no checkpoint of Flax"),
+    "a pickle": (pickle.dumps({"params": np.ones(3)}), "is a pickle, which is not loaded"),
     "an archive of NumPy": (b"PK\x03\x04\x14\0\0\0\0\0", "is no checkpoint of Flax"),
     "text that is none": (b"\x81\xa1\xff\xc0", "is no checkpoint of Flax"),
 }  # fmt: skip
@@ -91,9 +91,22 @@ FUNCTIONS = {
     "a module that fails": ("raise RuntimeError('no data here')", "fails when it is imported, with RuntimeError: no data here"),
     "a module that does not end a line": ("def create(:", "fails when it is imported, with SyntaxError"),
     "a module that ends": ("import sys; sys.exit(0)", "fails when it is imported, with SystemExit: 0"),
+    "a module that asks for arguments": ("import sys; sys.exit(2)", "SystemExit: 2. It gets no arguments here"),
+    "a flag that is not parsed": (
+        "from absl import flags\nflags.DEFINE_float('careless', 0.1, '')\ndef create(): flags.FLAGS.careless",
+        "Name a function that calls `flags.FLAGS(['program'])` first.",
+    ),
     "a function that ends": ("import sys\ndef create(): sys.exit(0)", "failed with SystemExit: 0"),
-    "one that needs arguments": ("def create(seed): ...", "needs arguments (seed)"),
-    "one that gives nothing": ("def create(): ...", "of the new state is not in the checkpoint"),
+    "one that needs arguments": (
+        "def create(rate_fn, seed): ...\ndef rate_fn(step): ...",
+        "such as `def fresh_state(): return create(rate_fn=rate_fn, seed=...)` in the module careless.",
+    ),
+    "one that gives nothing": ("def create(): ...", "the new state is of the type NoneType: it has to be"),
+    "one that gives an object": ("class create: ...", "the new state is of the type create: it has to be"),
+    "one that gives a state dict": (
+        "import flax, program_of_mine\ndef create(): return flax.serialization.to_state_dict(program_of_mine.create_state())",
+        "is in no state of optax, as in a state dict: give the state itself",
+    ),
     "none": ("create = 3", "has no function create"),
     "control characters": ("def create(): raise ValueError('\\x1b[2J')", "ValueError: \\x1b[2J"),
 }  # fmt: skip

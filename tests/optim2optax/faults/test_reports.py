@@ -33,7 +33,7 @@ def test_a_checkpoint_on_a_full_disk(tmp_path: Path) -> None:
         no_file_grows_beyond(4096),
         pytest.raises(CheckpointError, match="cannot be written: File too large"),
     ):
-        write(path, {"kernel": np.ones(10_000)}, overwrite=True)
+        write(path, {"kernel": np.ones(10_000)})
     assert {found.name: found.read_bytes() for found in tmp_path.iterdir()} == {
         "checkpoint_5": b"old"
     }
