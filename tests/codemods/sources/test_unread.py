@@ -65,6 +65,11 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
         "utf-7 does not give the same bytes again; not seen: line 3",
     ),
     "a null byte": ("steps.py", STEPS + "\0", f"not a Python source file; not seen: {SEEN}"),
+    "line ends that LibCST does not keep": (
+        "steps.py",
+        f"from flax import optim\n{STEPS}".replace("\n", "\r"),
+        "formatter write it anew first; not seen: line 1 `from flax import optim`, line 3 `return",
+    ),
     "nested too deeply": ("steps.py", f"{STEPS}x = {'(' * 5000}{')' * 5000}\n", f"not seen: {SEEN}"),
     "nothing in it": (
         "steps.py",
