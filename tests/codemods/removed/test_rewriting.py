@@ -223,6 +223,10 @@ GONE = {
         "from jax.config import config\n\nx = config.enable_omnistaging()\n",
         "`jax.config.config.enable_omnistaging` was removed.",
     ),
+    "a call that is needed no more, beside another statement": (
+        "from jax.config import config\n\nif x: config.enable_omnistaging(); y = 1\n",
+        "`jax.config.config.enable_omnistaging` was removed.",
+    ),
     "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
     "an update with an index that is unpacked": (
         "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
