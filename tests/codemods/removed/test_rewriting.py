@@ -318,6 +318,14 @@ def test_of_an_import_only_what_is_replaced_goes() -> None:
     ]
 
 
+def test_a_type_that_is_compared_is_reported_and_its_import_moves() -> None:
+    compared = "x = [y for y in z if type(y) is DeviceArray]\n"
+    result = run(f"from jax.interpreters.xla import DeviceArray\n\n{compared}")
+    after = f"from jax import Array as DeviceArray\n\n{compared}"
+    assert result.after.decode() == after
+    assert [site.line for site in result.sites if site.status == "unresolved"] == [3]
+
+
 COMMENTED = "from jax import lax\n\ny = lax.tie_in(\n    x,  # first\n    y,\n)\n"
 """A call whose first argument goes, and with it the comment."""
 
