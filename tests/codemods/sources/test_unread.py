@@ -38,7 +38,7 @@ def migrated(files: dict[str, str | bytes]) -> dict[str, FileResult]:
     return {result.path: result for result in migrate(sources)}
 
 
-def cells(*texts: str) -> str:
+def cells(*texts: str | list[str]) -> str:
     found = [
         {
             "cell_type": "code",
@@ -83,8 +83,8 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
     ),
     "a cell of a notebook": (
         "steps.ipynb",
-        cells("import jax", STEPS, "print optimizer.target"),
-        'not seen: line 21 `"def train(optimizer):\\n    return optimizer.apply_gradient(grads)\\n"`, line 31 `"print optimizer.target"`',
+        cells("import jax", ["# optim.Adam\n", f"{STEPS}\n"], "print optimizer.target"),
+        "not seen: line 23 `def train(optimizer):\\n    return optimizer.apply_gradient(grads)\\n`, line 34 `print optimizer.target`",
     ),
 }  # fmt: skip
 
