@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from codemods.analysis.frozen_tests import Naming, frozen_test
 from codemods.analysis.uses import class_around
@@ -54,15 +53,11 @@ STOPPED = "flax.training.early_stopping.EarlyStopping.update: a pair"
 LIST_OF_MODULE = "flax.linen.Module: a field + […]"
 DEFAULT = "dataclasses.field: an array as default"
 
+Changed = tuple[str, ast.expr]
+"""What is taken otherwise, by the name of its row, and where it is written."""
+
 DATACLASSES = MODELS | STRUCTS | {"dataclasses.dataclass"}
 """The bases and decorators of classes whose annotated names are fields."""
-
-
-class Changed(NamedTuple):
-    """What is taken otherwise, and where it is written."""
-
-    row: Removed
-    node: ast.expr
 
 
 def changed_uses(unit: Unit, naming: Naming) -> Iterator[Changed]:
@@ -76,48 +71,48 @@ def changed_uses(unit: Unit, naming: Naming) -> Iterator[Changed]:
                     continue
                 name = _flax_method(unit, node) or frozen_test(unit, node, naming)
                 if name:
-                    yield Changed(changed()[name], node)
+                    yield name, node
             # x.device_buffer, x.device()
             case ast.Attribute(attr=name):
                 call = unit.call_of(node)
                 called = "()" if call is not None and not values_of(call) else ""
                 if f"{OF_ARRAY}{name}{called}" in changed():
-                    yield Changed(changed()[f"{OF_ARRAY}{name}{called}"], node)
+                    yield f"{OF_ARRAY}{name}{called}", node
             # type(x) == jnp.DeviceArray
             case ast.Compare(left=left, comparators=others):
                 sides = (left, *others)
                 if any(TYPE.match(unit.source(side)) for side in sides):
                     for kind in _array_types(sides, naming):
-                        yield Changed(changed()[ARRAY_TYPE], kind)
+                        yield ARRAY_TYPE, kind
             # self.features + [1]
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 for field, other in ((left, right), (right, left)):
                     if isinstance(other, ast.List) and _is_field(unit, field, naming):
-                        yield Changed(changed()[LIST_OF_MODULE], field)
+                        yield LIST_OF_MODULE, field
             # shift: Array = jnp.zeros(1)
             case ast.AnnAssign(value=ast.Call() as default):
                 if _is_default(unit, node, naming) and _makes_array(default, naming):
-                    yield Changed(changed()[DEFAULT], default)
+                    yield DEFAULT, default
 
 
 def _arguments(unit: Unit, call: ast.Call, naming: Naming) -> Iterator[Changed]:
     """What is taken otherwise of the arguments of a call, each place once."""
-    found: dict[tuple[str, ast.expr], Removed] = {}
+    found: dict[tuple[str, ast.expr], str] = {}
     names, in_partial = [*naming(call.func)], []
     # x.clip(a_min=0)
     if not call.args and isinstance(call.func, ast.Attribute):
         names.append(f"{OF_ARRAY}{call.func.attr}")
     # partial(jnp.clip, a_min=0)
-    elif not PARTIAL.isdisjoint(names):
+    elif call.args and not PARTIAL.isdisjoint(names):
         in_partial = [*naming(call.args[0])]
     for name in (*names, *in_partial):
         for row in changed_arguments().get(name, ()):
             if name in in_partial and row.how not in ("keyword", "none"):
                 continue
             for node in _places(unit, row, call):
-                found.setdefault((row.how, node), row)
-    for (_, node), row in found.items():
-        yield Changed(row, node)
+                found.setdefault((row.how, node), row.name)
+    for (_, node), name in found.items():
+        yield name, node
 
 
 def _places(unit: Unit, row: Removed, call: ast.Call) -> Iterator[ast.expr]:

@@ -156,11 +156,11 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
 
 def _changed(unit: Unit, names: _Names) -> Iterator[Use]:
     """The uses of what is there and is taken otherwise."""
-    for row, node in changed_uses(unit, names.naming()):
+    for name, node in changed_uses(unit, names.naming()):
         method = node.func if isinstance(node, ast.Call) else node
-        is_another = row.name.startswith(METHODS) and names.is_another(method)
+        is_another = name.startswith(METHODS) and names.is_another(method)
         if not (is_another or is_guarded(unit, node)):
-            yield Use(CHANGED, row.name, unit, node, ())
+            yield Use(CHANGED, name, unit, node, ())
 
 
 def _of_import(

@@ -39,7 +39,7 @@ def migrated(files: dict[str, str | bytes]) -> dict[str, FileResult]:
 
 
 def cells(*texts: str | list[str]) -> str:
-    found = [
+    found: list[dict[str, object]] = [
         {
             "cell_type": "code",
             "metadata": {},
