@@ -233,7 +233,8 @@ def _is_given(unit: Unit, owner: ast.expr) -> bool:
                     values.append(node.value)
     for value in values:
         match value:
-            case ast.Call(func=ast.Attribute(attr="init" | "init_with_output")):
+            # model.init(key, x), but not optimizer.init(params)
+            case ast.Call(func=ast.Attribute(attr="init"), args=[_, _, *_]):
                 return True
             case ast.Call(func=ast.Attribute(attr="apply"), keywords=words):
                 if any(word.arg == "mutable" for word in words):

@@ -81,6 +81,7 @@ UNTOUCHED = {
     "updates of something else": (
         "from flax.training import early_stopping\n\nupdates, state = tx.update(grads, state)\nx = stop.update(loss)\n"
     ),
+    "copies of something else": "import flax\n\nx = kind.init(y)\nz = x.copy(y), z.copy(x), x.copy({'a': 1})\n",
     "a position in partial": f"{NN}from functools import partial\n\npartial(jnp.full, (2, 3)), partial(**x)\n",
     "another class of that name": "from lab import FrozenDict, flax\n\nassert isinstance(x, FrozenDict)\n",
 }
