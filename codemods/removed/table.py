@@ -36,8 +36,7 @@ The second table has what is still there, and the version since which it is take
 - `carry`: `name` is the call of a cell that has no features; their number is `to` of its first
   argument;
 - `class_carry`: `name` was a method of a class, and is one of its instances;
-- `method`: `name` is one of something else than today, or is gone, unless `to` is a function that
-  takes both;
+- `method`: what `name` is a method of is a plain dict now, and `to` is a function that takes both;
 - `mapping`, `list`, `default`, `unsigned`: a form of code, which `rules/changed` describes;
 - `none`: it has to be looked at, for the reason in `to`.
 

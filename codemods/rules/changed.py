@@ -39,7 +39,7 @@ def argument(use: Use, context: Context) -> Edit | Refusal:
     today, and `delta` of `optax.huber_loss(x, y, delta)`. The functions of `jax.numpy` and `jax.nn`
     take no lists, so that `jnp.mean([x, y])` becomes `jnp.mean(jnp.array([x, y]))`. With NumPy 2,
     `np.uint8(-1)` is an error, and becomes `np.uint8(2**8 - 1)`. Anything else is reported, such as
-    `jnp.sort(x, kind="stable")` and `type(x) == DeviceArray`.
+    `jnp.sort(x, kind="stable")`, `x.device()` and `type(x) == DeviceArray`.
     """
     row = changed()[use.name]
     match row.how:
@@ -135,24 +135,20 @@ def cell(use: Use, context: Context) -> Edit | Refusal:
     before='state, params = variables.pop("params")\n',
     after='state, params = flax.core.pop(variables, "params")\n',
 )
-def frozen(use: Use, context: Context) -> Edit | Refusal:
+def frozen(use: Use, context: Context) -> Edit:
     """The variables of a model were a `FrozenDict`, whose `pop` returned a pair: the rest and the
     value. They are a plain dict now, whose `pop` returns only the value. `flax.core.pop` returns
     the pair for both. In the same way, `params.unfreeze()` becomes `flax.core.unfreeze(params)`,
     and `variables.copy({"batch_stats": mean})` becomes `flax.core.copy(variables, {…})`: a dict has
-    no `unfreeze`, and its `copy` takes no arguments. Of arrays, `x.device()`, `x.to_py()` and
-    `x.device_buffer` are reported.
+    no `unfreeze`, and its `copy` takes no arguments.
     """
-    row = changed()[use.name]
-    if not row.to:
-        return reasons.removed(f"`{row.name}` was removed.", row.note)
     call = _call(use)
     assert isinstance(call.func, ast.Attribute)
     given = ["owner", "argument"][: 1 + len(values_of(call))]
     nodes = (call.func.value, *values_of(call))
     holes = tuple(zip(given, map(use.unit.span, nodes), strict=True))
     arguments = ", ".join(f"{{{name}}}" for name in given)
-    function = row.to.partition(".")[2]
+    function = changed()[use.name].to.partition(".")[2]
     return Replace(use.span, f"{{flax}}.{function}({arguments})", holes)
 
 

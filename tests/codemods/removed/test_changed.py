@@ -210,11 +210,11 @@ TOLD = {
     ),
     "the device of an array": (
         f"{NN}jnp.ones(1).device()\n",
-        "`jax.Array.device()` was removed.",
+        "Arrays have no `device()` any more.",
     ),
     "the buffer of an array": (
         f"{NN}x.device_buffer.f()\n",
-        "`jax.Array.device_buffer` was removed.",
+        "Arrays have no `device_buffer` any more.",
     ),
     "a way to sort": (
         f"{NN}jnp.sort(x, kind='stable')\n",

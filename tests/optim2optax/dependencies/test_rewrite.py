@@ -132,6 +132,7 @@ def test_what_requirements_include_is_changed(project: Path, run: Run) -> None:
     write(project, src__train_py=LEGACY, requirements_txt="-r base.in\nnumpy\n")
     write(project, **{"base.in": "-r more/old.lock  # all\n", "more__old.lock": OLD})
     write(project, **{"more__other.lock": OLD})
+    assert "\nflax==0.3.4: more/old.lock:1\n" in run("doctor", "src").stdout
     run("rewrite", "--modernize", "src")
     assert (project / "more" / "old.lock").read_text() == NEW
     assert (project / "more" / "other.lock").read_text() == OLD
