@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codemods.model import FileResult, Options, Source
 from optim2optax.dependencies import declares, mentions
-from optim2optax.project import Found, UnreadableError, concerning, read_file
+from optim2optax.project import Found, UnreadableError, concerning, read_file, shown
 
 if TYPE_CHECKING:
     from optim2optax.dependencies.needs import Needs
@@ -23,6 +25,7 @@ IMPORTS = {
     )
     for name in ("optax", "chex")
 }
+INCLUDED = re.compile(rb"^[ \t]*(?:-r|--requirement)[ \t=]*([^\s#]+)", re.MULTILINE)
 CODES = (*(f"FO85{digit}" for digit in "1234"), *(f"FO95{digit}" for digit in "012345"))
 TOO_OLD = ("FO852", "FO853", "FO955")
 
@@ -83,8 +86,25 @@ def _declaring(
     ]
     # a setup.py may be found as code and as declaring
     code = {file.location: file for file in contents}
-    declaring = concerning([*find(), *notebooks], contents, moved)
+    declaring = with_included(concerning([*find(), *notebooks], contents, moved))
     return [code.get(file.location, file) for file in declaring]
+
+
+def with_included(files: Sequence[Found]) -> list[Found]:
+    """Files that declare dependencies, and those of any name that requirements include."""
+    found = {file.location: file for file in files}
+    waiting = [file for file in files if file.path.endswith((".txt", ".in"))]
+    # the list grows while it is read
+    for file in waiting:
+        with suppress(UnreadableError):
+            for path in INCLUDED.findall(read_file(file.location)):
+                folder = os.path.dirname(file.location)
+                place = os.path.realpath(os.path.join(folder, os.fsdecode(path)))
+                is_within = place.startswith(f"{file.named}{os.sep}")
+                if is_within and place not in found and os.path.isfile(place):
+                    found[place] = Found(shown(place), place, file.named)
+                    waiting.append(found[place])
+    return [*found.values()]
 
 
 def _sources(

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from codemods.analysis.frozen_tests import Naming, frozen_test
 from codemods.analysis.uses import class_around
-from codemods.inference.binding import is_unpacked
-from codemods.removed.table import Removed, changed, changed_arguments
+from codemods.inference.binding import is_unpacked, values_of
+from codemods.removed.table import Removed, changed, changed_arguments, row_of
 from codemods.sources.modules import Unit
-from codemods.vocabulary import MAKING_ARRAYS, MODELS, NO_ARRAYS, NUMPY_ARRAYS, STRUCTS
+from codemods.vocabulary import (
+    MAKING_ARRAYS,
+    MODELS,
+    NO_ARRAYS,
+    NUMPY_ARRAYS,
+    PARTIAL,
+    STRUCTS,
+)
 
 KIND = "changed"
 """The kind of such a use."""
@@ -21,8 +27,17 @@ KIND = "changed"
 COLLECTIONS = frozenset(("params", "batch_stats", "cache", "intermediates"))
 """The parts of the variables of a model."""
 
+PAIRED = ("params", "batch_stats")
+"""The parts of which a `pop` that is unpacked is one of the variables of a model."""
+
 PARAMS = re.compile(r"params\b|variables\b|\.target$")
 """What says of an expression that the variables of a model are there."""
+
+TYPE = re.compile(r"type\(|.*\.__class__$")
+"""What says of a side of a comparison that it is the type of something."""
+
+STOPPING = re.compile(r"flax\.training\b.*\bearly_stopping")
+"""The import of what stops early."""
 
 MASK = re.compile("mask", re.IGNORECASE)
 """What says of an argument that it is the mask of attention."""
@@ -30,19 +45,19 @@ MASK = re.compile("mask", re.IGNORECASE)
 SEQUENCE = re.compile(r"\b(?:Iterable|list|List|Sequence|tuple|Tuple)\b")
 """What says of a field that a list may be given for it."""
 
-METHOD = "flax.core.FrozenDict."
+OF_FROZEN, OF_ARRAY = METHODS = ("flax.core.FrozenDict.", "jax.Array.")
+"""The beginnings of the rows of methods."""
+
+ARRAY_TYPE = "jax.Array: a type that is compared"
+STOPPED = "flax.training.early_stopping.EarlyStopping.update: a pair"
 LIST_OF_MODULE = "flax.linen.Module: a field + […]"
 DEFAULT = "dataclasses.field: an array as default"
 
+Changed = tuple[str, ast.expr]
+"""What is taken otherwise, by the name of its row, and where it is written."""
+
 DATACLASSES = MODELS | STRUCTS | {"dataclasses.dataclass"}
 """The bases and decorators of classes whose annotated names are fields."""
-
-
-class Changed(NamedTuple):
-    """What is taken otherwise, and where it is written."""
-
-    row: Removed
-    node: ast.expr
 
 
 def changed_uses(unit: Unit, naming: Naming) -> Iterator[Changed]:
@@ -54,37 +69,58 @@ def changed_uses(unit: Unit, naming: Naming) -> Iterator[Changed]:
                 yield from _arguments(unit, node, naming)
                 if not says_flax:
                     continue
-                name = _frozen_method(unit, node) or frozen_test(unit, node, naming)
+                name = _flax_method(unit, node) or frozen_test(unit, node, naming)
                 if name:
-                    yield Changed(changed()[name], node)
+                    yield name, node
+            # x.device_buffer, x.device()
+            case ast.Attribute(attr=name):
+                call = unit.call_of(node)
+                called = "()" if call is not None and not values_of(call) else ""
+                if f"{OF_ARRAY}{name}{called}" in changed():
+                    yield f"{OF_ARRAY}{name}{called}", node
+            # type(x) == jnp.DeviceArray
+            case ast.Compare(left=left, comparators=others):
+                sides = (left, *others)
+                if any(TYPE.match(unit.source(side)) for side in sides):
+                    for kind in _array_types(sides, naming):
+                        yield ARRAY_TYPE, kind
             # self.features + [1]
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 for field, other in ((left, right), (right, left)):
                     if isinstance(other, ast.List) and _is_field(unit, field, naming):
-                        yield Changed(changed()[LIST_OF_MODULE], field)
+                        yield LIST_OF_MODULE, field
             # shift: Array = jnp.zeros(1)
             case ast.AnnAssign(value=ast.Call() as default):
                 if _is_default(unit, node, naming) and _makes_array(default, naming):
-                    yield Changed(changed()[DEFAULT], default)
+                    yield DEFAULT, default
 
 
 def _arguments(unit: Unit, call: ast.Call, naming: Naming) -> Iterator[Changed]:
     """What is taken otherwise of the arguments of a call, each place once."""
-    found: dict[tuple[str, ast.expr], Removed] = {}
-    for name in naming(call.func):
+    found: dict[tuple[str, ast.expr], str] = {}
+    names, in_partial = [*naming(call.func)], []
+    # x.clip(a_min=0)
+    if not call.args and isinstance(call.func, ast.Attribute):
+        names.append(f"{OF_ARRAY}{call.func.attr}")
+    # partial(jnp.clip, a_min=0)
+    elif call.args and not PARTIAL.isdisjoint(names):
+        in_partial = [*naming(call.args[0])]
+    for name in (*names, *in_partial):
         for row in changed_arguments().get(name, ()):
+            if name in in_partial and row.how not in ("keyword", "none"):
+                continue
             for node in _places(unit, row, call):
-                found.setdefault((row.how, node), row)
-    for (_, node), row in found.items():
-        yield Changed(row, node)
+                found.setdefault((row.how, node), row.name)
+    for (_, node), name in found.items():
+        yield name, node
 
 
 def _places(unit: Unit, row: Removed, call: ast.Call) -> Iterator[ast.expr]:
     """The call or the arguments that a row is about."""
     arguments, keywords = call.args, {word.arg for word in call.keywords}
     match row.how:
-        # jnp.clip(x, a_min=0)
-        case "keyword" if row.parameter in keywords:
+        # jnp.clip(x, a_min=0), jnp.sort(x, kind="stable")
+        case "keyword" | "none" if row.parameter in keywords:
             yield call
         # nn.GRUCell(), but not nn.GRUCell()(carry, x)
         case "argument" if not (arguments or row.to in keywords or is_unpacked(call)):
@@ -131,35 +167,79 @@ def _is_as_before(row: Removed, arguments: list[ast.expr]) -> bool:
     return len(arguments) > 3 or bool(MASK.search(ast.unparse(arguments[2])))
 
 
-def _frozen_method(unit: Unit, call: ast.Call) -> str | None:
-    """The method of a `FrozenDict` that a call is of, if the call shows that by itself."""
+def _array_types(sides: Sequence[ast.expr], naming: Naming) -> Iterator[ast.expr]:
+    """What stands for the class of arrays, in the sides of a comparison."""
+    for one in chain.from_iterable(getattr(side, "elts", [side]) for side in sides):
+        for name in naming(one):
+            row = row_of(name)
+            if "jax.Array" in (name, row and row.to):
+                yield one
+
+
+def _flax_method(unit: Unit, call: ast.Call) -> str | None:
+    """The method of Flax that a call is of, if the call shows that by itself."""
     parent = unit.parents.get(call)
     match call:
         # state, params = variables.pop("params")
         case ast.Call(
-            func=ast.Attribute(attr="pop"),
+            func=ast.Attribute(attr="pop", value=owner),
             args=[ast.Constant(value=str(name))],
             keywords=[],
-        ) if name == "params":
-            match parent:
-                case ast.Assign(targets=[ast.Tuple(elts=[_, _])]):
-                    return f"{METHOD}pop"
+        ) if _is_pair(call, parent):
+            if name in PAIRED or _is_given(unit, owner):
+                return f"{OF_FROZEN}pop"
+        # improved, state = state.update(metric)
+        case ast.Call(func=ast.Attribute(attr="update")) if _is_pair(call, parent):
+            if len(values_of(call)) == 1 and STOPPING.search(unit.code):
+                return STOPPED
         # params = params.unfreeze()
         case ast.Call(func=ast.Attribute(attr="unfreeze"), args=[], keywords=[]):
             if not (isinstance(parent, ast.Expr) or _defines(unit, "unfreeze")):
-                return f"{METHOD}unfreeze"
+                return f"{OF_FROZEN}unfreeze"
         # params.copy({"head": head}), which copied and changed
         case ast.Call(
-            func=ast.Attribute(attr="copy", value=owner), args=[ast.Dict(keys=keys)]
-        ) if not call.keywords:
+            func=ast.Attribute(attr="copy", value=owner), args=[given], keywords=[]
+        ) if not isinstance(given, ast.Constant):
+            keys = given.keys if isinstance(given, ast.Dict) else ()
             named = {key.value for key in keys if isinstance(key, ast.Constant)}
             is_of_model = bool(named & COLLECTIONS or PARAMS.search(unit.source(owner)))
+            is_of_model = is_of_model or any(_is_given(unit, x) for x in (owner, given))
             if is_of_model and not _defines(unit, "copy"):
-                return f"{METHOD}copy"
+                return f"{OF_FROZEN}copy"
         case ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[word]):
             if word.arg == "add_or_replace":
-                return f"{METHOD}copy"
+                return f"{OF_FROZEN}copy"
     return None
+
+
+def _is_pair(call: ast.Call, parent: ast.AST | None) -> bool:
+    """Whether what a call gives is taken for a pair."""
+    match parent:
+        case ast.Assign(targets=[ast.Tuple(elts=[_, _])]):
+            return True
+        case ast.Subscript(slice=ast.Constant(value=0 | 1)):
+            return True
+    return False
+
+
+def _is_given(unit: Unit, owner: ast.expr) -> bool:
+    """Whether an expression is what a model gave: by `init`, or `apply` with `mutable`."""
+    text, values = unit.source(owner), [owner]
+    for node in unit.nodes:
+        match node:
+            # y, updates = model.apply(variables, x, mutable=["batch_stats"])
+            case ast.Assign(targets=[ast.Tuple(elts=[*_, target]) | target]):
+                if unit.source(target) == text:
+                    values.append(node.value)
+    for value in values:
+        match value:
+            # model.init(key, x), but not optimizer.init(params)
+            case ast.Call(func=ast.Attribute(attr="init"), args=[_, _, *_]):
+                return True
+            case ast.Call(func=ast.Attribute(attr="apply"), keywords=words):
+                if any(word.arg == "mutable" for word in words):
+                    return True
+    return False
 
 
 def _defines(unit: Unit, name: str) -> bool:

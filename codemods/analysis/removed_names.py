@@ -10,7 +10,7 @@ from functools import cache
 from itertools import chain
 
 from codemods.analysis.changed import KIND as CHANGED
-from codemods.analysis.changed import changed_uses
+from codemods.analysis.changed import METHODS, changed_uses
 from codemods.analysis.frozen_tests import Naming
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
@@ -135,9 +135,11 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
     names = _Names(facts, unit)
     covered: set[ast.AST] = set()
     for use in _changed(unit, names):
-        # nn.GRUCell.initialize_carry(key, (8,), 16)
-        if isinstance(use.node, ast.Call):
-            covered.add(use.node.func)
+        # nn.GRUCell.initialize_carry(key, (8,), 16), type(x) == jnp.DeviceArray
+        said = use.node.func if isinstance(use.node, ast.Call) else use.node
+        # an import that is read there moves
+        if isinstance(said, ast.Attribute):
+            covered.add(said)
         yield use
     for node in unit.nodes:
         if isinstance(node, Named) and node not in covered:
@@ -154,14 +156,11 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
 
 def _changed(unit: Unit, names: _Names) -> Iterator[Use]:
     """The uses of what is there and is taken otherwise."""
-    for row, node in changed_uses(unit, names.naming()):
-        is_another = (
-            row.how == "method"
-            and isinstance(node, ast.Call)
-            and names.is_another(node.func)
-        )
+    for name, node in changed_uses(unit, names.naming()):
+        method = node.func if isinstance(node, ast.Call) else node
+        is_another = name.startswith(METHODS) and names.is_another(method)
         if not (is_another or is_guarded(unit, node)):
-            yield Use(CHANGED, row.name, unit, node, ())
+            yield Use(CHANGED, name, unit, node, ())
 
 
 def _of_import(

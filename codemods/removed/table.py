@@ -38,7 +38,7 @@ The second table has what is still there, and the version since which it is take
 - `class_carry`: `name` was a method of a class, and is one of its instances;
 - `method`: what `name` is a method of is a plain dict now, and `to` is a function that takes both;
 - `mapping`, `list`, `default`, `unsigned`: a form of code, which `rules/changed` describes;
-- `none`: it has to be looked at.
+- `none`: it has to be looked at, for the reason in `to`.
 
 There, `function()` in a name stands for what a call of the function gives.
 """

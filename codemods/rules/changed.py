@@ -28,7 +28,7 @@ def _kinds(*forms: str) -> tuple[str, ...]:
 @rule(
     "FO806",
     "arguments that are taken otherwise",
-    *_kinds("keyword", "argument", "position", "array", "unsigned"),
+    *_kinds("keyword", "argument", "position", "array", "unsigned", "none"),
     before="loss = jnp.clip(jnp.mean([first, second]), a_min=0)\n",
     after="loss = jnp.clip(jnp.mean(jnp.array([first, second])), min=0)\n",
 )
@@ -38,7 +38,8 @@ def argument(use: Use, context: Context) -> Edit | Refusal:
     by it: the mask in `nn.MultiHeadDotProductAttention()(x, y, mask)`, where values are expected
     today, and `delta` of `optax.huber_loss(x, y, delta)`. The functions of `jax.numpy` and `jax.nn`
     take no lists, so that `jnp.mean([x, y])` becomes `jnp.mean(jnp.array([x, y]))`. With NumPy 2,
-    `np.uint8(-1)` is an error, and becomes `np.uint8(2**8 - 1)`.
+    `np.uint8(-1)` is an error, and becomes `np.uint8(2**8 - 1)`. Anything else is reported, such as
+    `jnp.sort(x, kind="stable")`, `x.device()` and `type(x) == DeviceArray`.
     """
     row = changed()[use.name]
     match row.how:
@@ -54,7 +55,7 @@ def argument(use: Use, context: Context) -> Edit | Refusal:
             return Replace(use.span, f"{row.to} - {{number}}", (number,))
         case "argument":
             return reasons.removed(f"`{row.name}` needs `{row.to}` now.", row.note)
-    return reasons.removed(f"`{row.name}` is not what it was.", row.note)
+    return reasons.removed(row.to, row.note)
 
 
 def _with_keywords(use: Use, row: Removed) -> Edit:
@@ -134,7 +135,7 @@ def cell(use: Use, context: Context) -> Edit | Refusal:
     before='state, params = variables.pop("params")\n',
     after='state, params = flax.core.pop(variables, "params")\n',
 )
-def frozen(use: Use, context: Context) -> Edit | Refusal:
+def frozen(use: Use, context: Context) -> Edit:
     """The variables of a model were a `FrozenDict`, whose `pop` returned a pair: the rest and the
     value. They are a plain dict now, whose `pop` returns only the value. `flax.core.pop` returns
     the pair for both. In the same way, `params.unfreeze()` becomes `flax.core.unfreeze(params)`,
@@ -154,22 +155,16 @@ def frozen(use: Use, context: Context) -> Edit | Refusal:
 @rule(
     "FO808",
     "a test for FrozenDict is passed by dicts, too",
-    *_kinds("mapping", "none"),
+    *_kinds("mapping"),
     before="size = sum(map(count, x.values())) if isinstance(x, FrozenDict) else x.size\n",
     after="size = sum(map(count, x.values())) if isinstance(x, (dict, FrozenDict)) else x.size\n",
 )
-def mapping(use: Use, context: Context) -> Edit | Refusal:
+def mapping(use: Use, context: Context) -> Edit:
     """The variables of a model were a `FrozenDict` and are a plain dict now, so that
     `isinstance(params, FrozenDict)` is false. A function that calls itself for each level, and code
     that refuses anything else, tests for `(dict, FrozenDict)`. What tests for dicts as well, and
     what only freezes or unfreezes, is right for both. Any other test is reported.
     """
-    row = changed()[use.name]
-    if row.how == "none":
-        return reasons.removed(
-            "`isinstance(…, FrozenDict)` is false of the variables of a model now.",
-            row.note,
-        )
     kind = use.unit.span(_call(use).args[1])
     return Replace(kind, f"(dict, {IT})")
 

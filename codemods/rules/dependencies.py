@@ -84,6 +84,8 @@ TOLD = describe(
     "FO955",
     "a file that is not edited installs older versions",
     """A Dockerfile, an `environment.yml` of conda or a `Pipfile` installs versions that are too old
-    for the new code, or Flax without optax, or starts from the image of an older Python. The report
-    lists each line. It cannot know what else such a file installs, and which versions fit.""",
+    for the new code, or Flax without optax, or starts from the image of an older Python; or a
+    command of a CI workflow, a Makefile, a script or the README, or the list of `tox.ini` or
+    `noxfile.py`, installs such versions. The report lists each line. It cannot know what else such
+    a file installs, and which versions fit.""",
 )

@@ -211,15 +211,17 @@ def _may_move(
 
 
 def _dropped(use: Use, row: Removed) -> Edit | Refusal:
-    """A call that nothing replaces goes away if it is a whole statement without comments."""
+    """A call that nothing replaces goes away if it is a whole line without comments."""
     call = use.call
     statement = use.unit.parents.get(call) if call is not None else None
     if call is None or not isinstance(statement, ast.Expr) or values_of(call):
         return refused(row)
-    every_line = use.unit.code.split("\n")
-    # the first of these lines is the one above the statement, which may be a comment on it
-    above, *lines = every_line[max(statement.lineno - 2, 0) : statement.end_lineno]
-    if above.lstrip().startswith("#") or any("#" in line for line in lines):
+    lines = ["", *use.unit.code.split("\n")]
+    # the line above the statement may be a comment on it
+    above, line = lines[statement.lineno - 1 : statement.lineno + 1]
+    # config.enable_omnistaging(); x = 1
+    is_alone = line.strip() == use.unit.source(statement)
+    if above.lstrip().startswith("#") or not is_alone:
         return refused(row)
     return ReplaceStatement(use.unit.span(statement), ())
 

@@ -72,11 +72,14 @@ def decode(content: bytes) -> Text:
     """Decode a source file as Python does: by byte order mark, coding line (PEP 263), else UTF-8.
 
     Raises:
-      UndecodableError: for NUL bytes, an unknown encoding, or bytes that it does not have.
+      UndecodableError: for NUL bytes, CR line ends, an unknown encoding, or bytes that it does not
+        have.
     """
     bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     if b"\0" in content:
         raise UndecodableError("contains NUL bytes: not a Python source file")
+    if b"\r" in content and b"\n" not in content:
+        raise UndecodableError("has CR line ends: let a formatter write it anew first")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError as error:

@@ -17,7 +17,7 @@ from codemods.model import Source
 from codemods.vocabulary import PACKAGE
 from optim2optax import doctor
 from optim2optax.cli.output import EXCLUDE, TEXT_OR_JSON
-from optim2optax.dependencies import installs
+from optim2optax.dependencies import declares
 from optim2optax.doctor.dependents import dependents
 from optim2optax.doctor.obstacles import (
     NEWEST,
@@ -34,6 +34,7 @@ from optim2optax.project import (
     find_files,
     read_file,
 )
+from optim2optax.requirements import with_included
 from optim2optax.templates import rendered
 
 TEMPLATE = Path(doctor.__file__).with_name("report.txt.j2")
@@ -86,7 +87,8 @@ def command(
     unread: list[Obstacle] = []
     sources = _sources(found, unread)
     obstructing = [*obstacles(sources, versions), *dependents(sources)]
-    declaring = _sources(find_declaring(paths, excluded, installs), unread)
+    files = with_included(find_declaring(paths, excluded, declares))
+    declaring = _sources(files, unread)
     needs_legacy = any(one.what == PACKAGE for one in obstructing)
     is_old = bool(obstructing)
     obstructing += pinned(declaring, versions, is_old=is_old, needs_legacy=needs_legacy)

@@ -14,6 +14,9 @@ from optim2optax.dependencies import not_edited
 from optim2optax.dependencies.declared import Declarations, FormatError, not_read
 from optim2optax.dependencies.file_names import format_of, mentions
 
+INCLUDED = "requirements_txt"
+"""The format of files with any other name: requirements include them."""
+
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -68,7 +71,9 @@ def parse(text: str, path: str) -> Declarations:
     if command:
         told = tuple(not_edited.requirements(text))
         return Declarations(told=told, command=command)
-    module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
+    module = importlib.import_module(
+        f"optim2optax.dependencies.{format_of(path) or INCLUDED}"
+    )
     declares: Declarations = module.read(text, path)
     return declares
 

@@ -51,12 +51,7 @@ def format_of(path: str) -> str | None:
 
 
 def declares(path: str) -> bool:
-    """Whether a file of this name declares dependencies, or locks them."""
-    return format_of(path) not in (None, "shell")
-
-
-def installs(path: str) -> bool:
-    """Whether a file of this name declares dependencies, or has commands that install them."""
+    """Whether a file of this name declares dependencies, locks or installs them."""
     return format_of(path) is not None
 
 

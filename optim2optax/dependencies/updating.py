@@ -60,19 +60,13 @@ def _includes(
     name: str, file: DeclaringFile, files: Mapping[str, DeclaringFile]
 ) -> bool:
     """Whether a file includes one that declares a package, directly or through others."""
-    seen: set[str] = set()
-    waiting = [*file.declares.includes]
-    while waiting:
-        path = waiting.pop()
-        included = files.get(path)
-        # files may include one another
-        if included is None or path in seen:
-            continue
-        if any(section.has(name) for section in included.declares.sections):
-            return True
-        seen.add(path)
-        waiting += included.declares.includes
-    return False
+    paths = [*file.declares.includes]
+    # the list grows while it is read
+    for path in paths:
+        further = files[path].declares.includes if path in files else ()
+        paths += [one for one in further if one not in paths]
+    included = [files[path].declares for path in paths if path in files]
+    return any(section.has(name) for one in included for section in one.sections)
 
 
 def _result(

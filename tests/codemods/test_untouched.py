@@ -119,14 +119,6 @@ def test_what_stands_behind_such_a_blank_is_left() -> None:
     assert {site.code for site in result.sites} == {"FO919"}
 
 
-def test_what_cannot_be_kept_to_the_letter_is_left() -> None:
-    content = (b"import jax\n" + STEP.encode()).replace(b"\n", b"\r")
-    [result] = migrate([Source("old_mac.py", content)])
-
-    assert result.after == content
-    assert {site.code for site in result.sites} == {"FO919"}
-
-
 def test_no_comment_is_lost() -> None:
     before = """
         optimizer = (

@@ -71,6 +71,18 @@ UNTOUCHED = {
         f"{CORE}def f(x):\n    frozen = isinstance(x, FrozenDict)\n    if frozen:\n        x = unfreeze(x)\n"
         "    x['a'] = 1\n    if frozen:\n        x = freeze(x)\n    return x\n"
     ),
+    "types that are not compared": (
+        f"{NN}f(type(x), jax.Array), isinstance(x, jax.Array) == type(y), field.annotation == jax.Array\n"
+    ),
+    "what is called alike": (
+        f"{NN}class Machine:\n    def device(self): ...\n\n"
+        "Machine().device(), x.device, x.device(0), jnp.device(), x.clip(0, 1), x.np.clip(x, a_min=0)\n"
+    ),
+    "updates of something else": (
+        "from flax.training import early_stopping\n\nupdates, state = tx.update(grads, state)\nx = stop.update(loss)\n"
+    ),
+    "copies of something else": "import flax\n\nx = kind.init(y)\nz = x.copy(y), z.copy(x), x.copy({'a': 1})\n",
+    "a position in partial": f"{NN}from functools import partial\n\npartial(jnp.full, (2, 3)), partial(**x)\n",
     "another class of that name": "from lab import FrozenDict, flax\n\nassert isinstance(x, FrozenDict)\n",
 }
 
@@ -87,6 +99,29 @@ REWRITTEN = {
         (
             f"{NN}def f(x, y, self_mask):\n    z = nn.MultiHeadDotProductAttention(\n        num_heads=8)(\n"
             "            x, y, mask=self_mask)\n    return z\n"
+        ),
+    ),
+    "keywords of methods, and in partial": (
+        (
+            f"{NN}from functools import partial\nfrom jax.experimental.pjit import pjit\n\n"
+            "x = f(x).clip(a_max=1), partial(pjit, in_axis_resources=y, out_axis_resources=None)\n"
+        ),
+        (
+            f"{NN}from functools import partial\nfrom jax.experimental.pjit import pjit\n\n"
+            "x = f(x).clip(max=1), partial(pjit, in_shardings=y, out_shardings=None)\n"
+        ),
+    ),
+    "pairs of what a model gave": (
+        (
+            "import flax\n\nrest, stats = updates.pop('batch_stats')\nparams = model.init(key, x).pop('params')[1]\n"
+            "y, new = model.apply(v, x, mutable=['losses'])\nnew, losses = new.pop('losses')\nv = v.copy(new)\n"
+            "variables = variables.copy(updates)\n"
+        ),
+        (
+            "import flax\n\nrest, stats = flax.core.pop(updates, 'batch_stats')\n"
+            "params = flax.core.pop(model.init(key, x), 'params')[1]\n"
+            "y, new = model.apply(v, x, mutable=['losses'])\nnew, losses = flax.core.pop(new, 'losses')\n"
+            "v = flax.core.copy(v, new)\nvariables = flax.core.copy(variables, updates)\n"
         ),
     ),
     "what is given by a keyword now": (
@@ -169,6 +204,30 @@ TOLD = {
         f"{CORE}def f(x):\n    frozen = isinstance(x, FrozenDict)\n    return g(x, frozen)\n",
         FROZEN,
     ),
+    "a type that is compared": (
+        f"{NN}x = type(y) in (jnp.DeviceArray, float)\n",
+        "`jax.Array` is the type of no array, so that this is never true.",
+    ),
+    "the device of an array": (
+        f"{NN}jnp.ones(1).device()\n",
+        "Arrays have no `device()` any more.",
+    ),
+    "the buffer of an array": (
+        f"{NN}x.device_buffer.f()\n",
+        "Arrays have no `device_buffer` any more.",
+    ),
+    "a way to sort": (
+        f"{NN}jnp.sort(x, kind='stable')\n",
+        "`jax.numpy.sort` does not take `kind` any more.",
+    ),
+    "a checkpoint in partial": (
+        f"{NN}from functools import partial\n\n@partial(jax.checkpoint, concrete=True)\ndef f(x): ...\n",
+        "`jax.checkpoint` does not take `concrete` any more.",
+    ),
+    "a pair of what stops early": (
+        "from flax.training.early_stopping import EarlyStopping\n\n_, stop = stop.update(loss)\n",
+        "`EarlyStopping.update` returns the new state alone now.",
+    ),
     "a cell whose carry is made there": (
         f"{NN}carry, x = nn.LSTMCell()((c, h), x)\n",
         "`flax.linen.LSTMCell()` needs `features` now.",
@@ -218,7 +277,7 @@ HEAD = (
 )
 SHOWN = {
     "array": "def run():\n    return jnp.broadcast_to([1.0], (2,)).sum() + jnp.mean((1.0, 2.0))\n",
-    "keyword": "def run():\n    return jnp.clip(jnp.arange(3), a_min=1, a_max=2)\n",
+    "keyword": "def run():\n    return jnp.clip(jnp.arange(3), a_min=1, a_max=2).clip(a_min=0)\n",
     "position": (
         "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x, y, mask):\n"
         "        return nn.MultiHeadDotProductAttention(2)(x, y, mask)\n\n"
@@ -274,7 +333,7 @@ def test_every_form_of_the_table_is_shown() -> None:
     assert {row.how for row in changed().values()} == {*SHOWN, "argument", "none"}
 
 
-OTHERS: list[object] = [jnp.ones(2), (2,), 0]
+OTHERS: list[object] = [jnp.ones(2), (2,), 0, jax.random.PRNGKey(0)]
 """What other arguments a function may take beside an array of two numbers."""
 
 

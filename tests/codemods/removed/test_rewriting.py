@@ -223,6 +223,10 @@ GONE = {
         "from jax.config import config\n\nx = config.enable_omnistaging()\n",
         "`jax.config.config.enable_omnistaging` was removed.",
     ),
+    "a call that is needed no more, beside another statement": (
+        "from jax.config import config\n\nif x: config.enable_omnistaging(); y = 1\n",
+        "`jax.config.config.enable_omnistaging` was removed.",
+    ),
     "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
     "an update with an index that is unpacked": (
         "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
@@ -312,6 +316,14 @@ def test_of_an_import_only_what_is_replaced_goes() -> None:
     assert [site.message for site in result.sites if site.status == "unresolved"] == [
         "`jax.lib.xla_client` was removed."
     ]
+
+
+def test_a_type_that_is_compared_is_reported_and_its_import_moves() -> None:
+    compared = "x = [y for y in z if type(y) is DeviceArray]\n"
+    result = run(f"from jax.interpreters.xla import DeviceArray\n\n{compared}")
+    after = f"from jax import Array as DeviceArray\n\n{compared}"
+    assert result.after.decode() == after
+    assert [site.line for site in result.sites if site.status == "unresolved"] == [3]
 
 
 COMMENTED = "from jax import lax\n\ny = lax.tie_in(\n    x,  # first\n    y,\n)\n"

@@ -35,19 +35,19 @@ def found(name: str) -> object:
     if not above:
         return importlib.import_module(name)
     owner = found(above)
-    try:
-        return getattr(owner, last)
-    except AttributeError:
-        return importlib.import_module(name)
-
-
-def is_there(name: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found(name)
-        except (AttributeError, ImportError):
-            return False
+            return getattr(owner, last)
+        except AttributeError:
+            return importlib.import_module(name)
+
+
+def is_there(name: str) -> bool:
+    try:
+        found(name)
+    except (AttributeError, ImportError):
+        return False
     return True
 
 

@@ -38,8 +38,8 @@ def migrated(files: dict[str, str | bytes]) -> dict[str, FileResult]:
     return {result.path: result for result in migrate(sources)}
 
 
-def cells(*texts: str) -> str:
-    found = [
+def cells(*texts: str | list[str]) -> str:
+    found: list[dict[str, object]] = [
         {
             "cell_type": "code",
             "metadata": {},
@@ -65,6 +65,11 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
         "utf-7 does not give the same bytes again; not seen: line 3",
     ),
     "a null byte": ("steps.py", STEPS + "\0", f"not a Python source file; not seen: {SEEN}"),
+    "line ends that LibCST does not keep": (
+        "steps.py",
+        f"from flax import optim\n{STEPS}".replace("\n", "\r"),
+        "formatter write it anew first; not seen: line 1 `from flax import optim`, line 3 `return",
+    ),
     "nested too deeply": ("steps.py", f"{STEPS}x = {'(' * 5000}{')' * 5000}\n", f"not seen: {SEEN}"),
     "nothing in it": (
         "steps.py",
@@ -78,8 +83,8 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
     ),
     "a cell of a notebook": (
         "steps.ipynb",
-        cells("import jax", STEPS, "print optimizer.target"),
-        'not seen: line 21 `"def train(optimizer):\\n    return optimizer.apply_gradient(grads)\\n"`, line 31 `"print optimizer.target"`',
+        cells("import jax", ["# optim.Adam\n", f"{STEPS}\n"], "print optimizer.target"),
+        "not seen: line 23 `def train(optimizer):\\n    return optimizer.apply_gradient(grads)\\n`, line 34 `print optimizer.target`",
     ),
 }  # fmt: skip
 

@@ -119,6 +119,25 @@ def test_what_is_left(project: Path, run: Run) -> None:
     )
 
 
+def test_what_commands_install_is_told(project: Path, run: Run) -> None:
+    install = "  - run: pip install flax==0.5\n"
+    write(project, train_py=LEGACY, Makefile="test:\n\tpip install 'jax<0.4'\n")
+    write(project, **{".github__workflows__ci.yml": install})
+    told = run("rewrite", "--modernize", ".").stdout
+    assert ".github/workflows/ci.yml:1:22: FO955 The new code needs Flax 0.8.0" in told
+    assert "Makefile:2:14: FO955 The new code needs JAX 0.4.27" in told
+
+
+def test_what_requirements_include_is_changed(project: Path, run: Run) -> None:
+    write(project, src__train_py=LEGACY, requirements_txt="-r base.in\nnumpy\n")
+    write(project, **{"base.in": "-r more/old.lock  # all\n", "more__old.lock": OLD})
+    write(project, **{"more__other.lock": OLD})
+    assert "\nflax==0.3.4: more/old.lock:1\n" in run("doctor", "src").stdout
+    run("rewrite", "--modernize", "src")
+    assert (project / "more" / "old.lock").read_text() == NEW
+    assert (project / "more" / "other.lock").read_text() == OLD
+
+
 def test_only_where_code_has_moved(project: Path, run: Run) -> None:
     """Of two projects in one folder, and of what is beside code without optimizers, nothing is touched."""
     write(project, a__train_py=LEGACY, b__train_py="import jax\n", docs__conf_py="")
