@@ -25,6 +25,7 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import parse
+from codemods.sources.text import LINE_END
 
 OFFERED = {
     "Optimizer": "flax.training.train_state.TrainState",
@@ -221,7 +222,7 @@ class Exports:
 
     def _is_unused_on_purpose(self, item: Import) -> bool:
         """Whether a comment for linters says that a name is for others, and none is in view."""
-        lines = item.unit.code.split("\n")
+        lines = LINE_END.split(item.unit.code)
         said = (lines[node.lineno - 1] for node in (item.statement, item.alias))
         if not any(map(ON_PURPOSE.search, said)):
             return False
