@@ -149,7 +149,7 @@ class FloatRates:
             ):
                 return OTHER
             # args.rate, of parser.add_argument("--rate", type=np.float32)
-            case ast.Attribute(attr=name) if self._is_parsed_by_numpy(node, name):
+            case ast.Attribute(value=owner, attr=name) if self._is_numpy(owner, name):
                 return NUMPY
             # rates.astype(jnp.bfloat16), but not step.astype(jnp.float32)
             case ast.Call(func=ast.Attribute(attr="astype")) if {
@@ -167,9 +167,12 @@ class FloatRates:
                     return TYPED
         return NONE.union(*map(_named, self.flow.origin_names(node)))
 
-    def _is_parsed_by_numpy(self, node: ast.expr, name: str) -> bool:
+    def _is_numpy(self, owner: ast.expr, name: str) -> bool:
         """Whether argparse makes an argument a number of NumPy."""
-        if not any(one.startswith("argparse.") for one in self.flow.origin_names(node)):
+        roots = self.flow.sources.roots(self.flow.places[owner])
+        made = (root for root in roots if isinstance(root, ast.expr))
+        origins = (one for root in made for one in self.flow.origin_names(root))
+        if not any(one.startswith("argparse.") for one in origins):
             return False
         for call in self.flow.engine.index.called.get("add_argument", ()):
             match call:
