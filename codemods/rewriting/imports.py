@@ -231,9 +231,10 @@ class ImportEditor:
             start = next(usual, 0)
             place = max(start, after_header(module))
             return insert(module, place, statement, head=False, blank=True)
-        # from ..optax_compat import Adam: what is relative comes last, and apart
+        # from ..optax_compat import Adam: what is relative comes last, and apart as others are
         if not root_of(new) and all(root_of(lines[index]) for index in run):
-            return insert(module, run[-1] + 1, statement, head=False, blank=True)
+            is_apart = len(sections) > 1
+            return insert(module, run[-1] + 1, statement, head=False, blank=is_apart)
         related = related_sections(sections, lines, new)
         section = (related or sections)[-1]
         is_of_library = all(is_standard(lines[index]) for index in section)
