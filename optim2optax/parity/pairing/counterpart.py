@@ -44,9 +44,7 @@ KEPT = frozenset({"optim"})
 CLIPPING = re.compile(r"optax\.(clip|adaptive_grad_clip)")
 METHOD = "gradient_transformation"
 
-SETTING = re.compile(
-    rb"\.hyperparams\b|\[.hyperparams.\]|tree_set|InjectHyperparamsState"
-)
+SETTING = re.compile(rb"\bhyperparams\b|tree_set|Inject\w*State")
 """What code has that sets injected hyperparameters."""
 
 
