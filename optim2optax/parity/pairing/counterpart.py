@@ -161,7 +161,8 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     if unpaired:
         text += f"; {unpaired} of the new tree belong to none"
     return (
-        f"{text}. What steps do besides is not compared: a command behind -- runs it."
+        f"{text}. Their steps are not compared, nor what calls give to the functions that make "
+        "them: a command behind -- runs all of it."
     )
 
 
