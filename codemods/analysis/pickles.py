@@ -88,6 +88,12 @@ def is_optimizer(facts: Queries, node: ast.expr) -> bool:
 def held_before(use: Use, facts: Queries) -> str | None:
     """The variable or field that holds an optimizer before it is set to what was pickled."""
     engine, unit = facts.flow.engine, use.unit
+    match use.node:
+        # pickle.loads(pickle.dumps(optimizer))
+        case ast.Call(args=[ast.Call(args=[ast.Name() as held, *_])]) if is_optimizer(
+            facts, held
+        ):
+            return held.id
     statement: ast.AST = use.node
     target: ast.expr | None = None
     match unit.parents.get(use.node):
