@@ -123,11 +123,10 @@ class Pairing:
     @cached_property
     def _found(self) -> dict[str, list[Place]]:
         """Where the new tree makes transformations, by the paths of its files."""
-        optimizers = [
-            *chain.from_iterable(one.optimizers for one in self.results.values())
-        ]
+        emitted = {path: one.optimizers for path, one in self.results.items()}
+        everywhere = (*chain.from_iterable(emitted.values()),)
         return {
-            path: _transformations(self.new, path, optimizers)
+            path: _transformations(self.new, path, emitted.get(path) or everywhere)
             for path in self.new.units
         }
 
