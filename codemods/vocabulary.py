@@ -256,8 +256,8 @@ UNPICKLE = full_names("pickle _pickle", "load loads Unpickler().load") | full_na
 STRUCT = frozenset(("flax.struct.dataclass",))
 STRUCTS = STRUCT | {"flax.struct.PyTreeNode", "chex.dataclass"}
 MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
-ARRAY = "jax.Array"
-ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", ARRAY, "chex.Array")
+ARRAY_CLASS = "jax.Array"
+ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", ARRAY_CLASS, "chex.Array")
 """What the names of functions and classes that give arrays begin with."""
 
 NUMPY_ARRAYS = full_names(

@@ -13,7 +13,7 @@ from codemods.inference.binding import is_unpacked, values_of
 from codemods.removed.table import Removed, changed, changed_arguments, row_of
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
-    ARRAY,
+    ARRAY_CLASS,
     MAKING_ARRAYS,
     MODELS,
     NO_ARRAYS,
@@ -46,7 +46,7 @@ MASK = re.compile("mask", re.IGNORECASE)
 SEQUENCE = re.compile(r"\b(?:Iterable|list|List|Sequence|tuple|Tuple)\b")
 """What says of a field that a list may be given for it."""
 
-OF_FROZEN, OF_ARRAY = METHODS = ("flax.core.FrozenDict.", f"{ARRAY}.")
+OF_FROZEN, OF_ARRAY = METHODS = ("flax.core.FrozenDict.", f"{ARRAY_CLASS}.")
 """The beginnings of the rows of methods."""
 
 ARRAY_TYPE = "jax.Array: a type that is compared"
@@ -173,7 +173,7 @@ def _array_types(sides: Sequence[ast.expr], naming: Naming) -> Iterator[ast.expr
     for one in chain.from_iterable(getattr(side, "elts", [side]) for side in sides):
         for name in naming(one):
             row = row_of(name)
-            if ARRAY in (name, row and row.to):
+            if ARRAY_CLASS in (name, row and row.to):
                 yield one
 
 
