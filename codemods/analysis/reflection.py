@@ -195,7 +195,14 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             func=ast.Attribute(value=value, attr="get" | "pop"),
             args=[ast.Constant(value="target" | "state" as key), *_],
         ) if is_restored(facts, value):
-            return Use("checkpoint", key, unit, node, ())
+            # as below, "state" may be a key of anything
+            outer = unit.parents.get(unit.parents[node])
+            match key, outer:
+                case ("target", _) | (
+                    _,
+                    ast.Call(args=[ast.Constant(value="step" | "param_states"), *_]),
+                ):
+                    return Use("checkpoint", key, unit, node, ())
         # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
             found = _call(facts, unit, node, first)

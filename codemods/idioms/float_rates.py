@@ -179,9 +179,11 @@ class FloatRates:
                 case ast.Call(args=[ast.Constant(value=option)], keywords=given):
                     values = [one.value for one in given if one.arg in PARSED]
                     kinds = (getattr(value, "func", value) for value in values)
-                    if option == f"--{name}":
-                        names = map(self.facts.full_name, kinds)
-                        return any(name.startswith(NUMPY_FLOATS) for name in names)
+                    names = map(self.facts.full_name, kinds)
+                    if option == f"--{name}" and any(
+                        kind.startswith(NUMPY_FLOATS) for kind in names
+                    ):
+                        return True
         return False
 
 

@@ -29,8 +29,10 @@ Causes = MutableMapping[LegacyObject, Decision]
 """The groups that stay, each with the site for the sake of which it does."""
 
 CLASSES = ("check", "value")
-CREATING = ("definition", "definition.create")
 """The kinds of uses of a class, which may be about any optimizer of a program."""
+
+CREATING = ("definition", "definition.create")
+"""The kinds of uses that make an optimizer, or its definition."""
 
 Places = dict[LegacyObject, list[Location]]
 

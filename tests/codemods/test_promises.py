@@ -624,6 +624,19 @@ def test_another_way_to_read_a_checkpoint_is_told(read: str) -> None:
     assert "tx=optax.adam(0.1)" in result.after.decode()
 
 
+def test_a_state_of_a_checkpoint_may_be_anything() -> None:
+    result = run("""
+        from flax import optim
+        from flax.training import checkpoints
+
+        def load(params, directory):
+            optimizer = optim.Adam(0.1).create(params)
+            restored = checkpoints.restore_checkpoint(directory, None)
+            return optimizer, restored.get("state"), restored.pop("state", None)
+        """)
+    assert {site.status for site in result.sites} == {"rewritten"}
+
+
 def test_a_replaced_target_tells_a_legacy_optimizer() -> None:
     before = """
         import jax
