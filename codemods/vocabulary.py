@@ -275,6 +275,11 @@ NO_ARRAYS = full_names(
 )
 """Functions of `jax.numpy` that give no array."""
 
+UNSIGNED = full_names("jax.random", "fold_in") | full_names(
+    "jax.numpy numpy", "uint8 uint16 uint32 uint64"
+)
+"""Functions that let an array below zero wrap around, and raise for such a number."""
+
 NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
 """What the names of functions that neither keep nor give back their arguments begin with."""
 

@@ -14,7 +14,7 @@ from codemods.analysis.origins import Origins, Variable
 from codemods.dataflow.program import functions_in
 from codemods.inference.objects import Container, Function
 from codemods.sources.modules import Unit
-from codemods.vocabulary import full_names
+from codemods.vocabulary import UNSIGNED, full_names
 
 PACKAGES = ("jax.", "numpy.", "flax.", "optax.", "math.")
 """The packages whose functions take a number wherever they take an array."""
@@ -200,6 +200,11 @@ class PlainNumbers:
                 return -number
         return None
 
+    def _is_reduced(self, node: ast.expr) -> bool:
+        """Whether something is taken away from a step, so that it may be below zero."""
+        value = self.origins.value(self.origins.variable(node)) or node
+        return any(isinstance(part, ast.Sub | ast.USub) for part in ast.walk(value))
+
     # Calls
 
     def _takes(
@@ -218,6 +223,9 @@ class PlainNumbers:
             ):
                 return True
         names = self.facts.names(call.func)
+        # jax.random.fold_in(key, step - 1)
+        if not names.isdisjoint(UNSIGNED) and self._is_reduced(node):
+            return False
         if not names.isdisjoint(SAME_AS_GIVEN) and not self._does(call, unit, is_truth):
             return False
         if names:

@@ -134,6 +134,10 @@ ARRAYS_NEEDED = {
     "a function that is not in view": "[f for f in (lambda s: s.dtype.name,)][0](optimizer.state.step)",
     "what a method is given": "Seen().see(optimizer.state.step)",
     "what a callable object is given": "is_early(optimizer.state.step)",
+    "a key of what may be below 0": (
+        "float(jax.random.uniform(jax.random.fold_in(jax.random.PRNGKey(0), optimizer.state.step - 1)))"
+    ),
+    "an unsigned number": "int(jnp.uint8(optimizer.state.step - 1))",
     "what jax.device_get gives": "bool(~(jax.device_get(optimizer.state.step) > 0))",
 }
 INVERTED = """
