@@ -149,6 +149,9 @@ class PlainNumbers:
                 return self._does(parent, unit, is_truth)
             case ast.MatMult():
                 return False
+            # step // period: no whole quotient by zero is of any use
+            case ast.FloorDiv() | ast.Mod() if is_left:
+                does = self._number(other) != 0
             # step / warmup, 1.0 / step: an array divides by zero
             case ast.Div() | ast.FloorDiv() | ast.Mod():
                 does = bool(self._number(other)) if is_left else self._is_positive(node)

@@ -7,12 +7,16 @@ from collections.abc import Collection
 from functools import cached_property
 from itertools import chain
 
+from codemods.analysis.handling import Handling
 from codemods.analysis.stepping import Stepping, rate_read
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
 from codemods.idioms.made_with import MadeWith
 from codemods.idioms.schedules import Schedules
 from codemods.inference.objects import LegacyObject
+
+MIXING = ("stored", "restored", "state_dict", "checkpoint", "optimizer.restore_state")
+"""Uses of an optimizer that may give it the state of another."""
 
 
 class Overrides:
@@ -33,9 +37,25 @@ class Overrides:
         )
 
     def keeps_rate(self, use: Use) -> bool:
-        """Whether a step has the constructor's rate, and another step of the optimizer sets one."""
-        return self._is_bare(use) and not self.overridden.isdisjoint(
-            self.stepping.definitions(use)
+        """Whether a step has the constructor's rate, and the state may have one that was set."""
+        if not self._is_bare(use):
+            return False
+        is_set = not self.overridden.isdisjoint(self.stepping.definitions(use))
+        return is_set and self._may_have_other(use)
+
+    def _may_have_other(self, use: Use) -> bool:
+        """Whether the optimizers at a step may have the state of one whose steps set a rate."""
+        optimizers = {*self.stepping.companions(use.objects)}
+        if any(obj.evidence != "proven" for obj in optimizers):
+            return True
+        steps = self.stepping.steps(optimizers)
+        joined = self.facts.of(Handling).joined
+        if any(self.of(step) is not None for step in steps) or optimizers & joined:
+            return True
+        return any(
+            (other.kind in MIXING or _takes_state(other))
+            and not optimizers.isdisjoint(other.objects)
+            for other in self.facts.uses
         )
 
     def _is_bare(self, use: Use) -> bool:
@@ -97,6 +117,13 @@ class Overrides:
         while meeting := [one for one in bare if one & found and not one <= found]:
             found = found.union(*meeting)
         return frozenset(found)
+
+
+def _takes_state(use: Use) -> bool:
+    """Whether an optimizer gets a state: `optimizer.replace(state=other.state)`."""
+    words = use.call.keywords if use.call is not None else []
+    is_replaced = use.kind == "optimizer.replace"
+    return is_replaced and any(word.arg != "target" for word in words)
 
 
 def _is_of_field(use: Use) -> bool:

@@ -15,6 +15,7 @@ NUMBERS_DO = {
     "one that logs": "writer.scalar('loss', 0.1, optimizer.state.step)",
     "a power": "print(0.1 * 0.97 ** optimizer.state.step)",
     "a quotient by a number": "print(optimizer.state.step // 7, optimizer.state.step / EPOCH)",
+    "a whole quotient by what a caller gives": "print(optimizer.state.step // writer.period % writer.n)",
     "a quotient by at least one": "print(0.1 / (optimizer.state.step + 1) ** 0.5)",
     "two conditions": "print((optimizer.state.step > 2) & (optimizer.state.step < 5))",
     "a function in view": "print(halved(optimizer.state.step + 1))",

@@ -62,6 +62,17 @@ def run():
         optimizer = step(optimizer, i)
     return results + [optimizer.target, optimizer.state.step]
 """,
+    "two that one function makes": """
+def make(rate):
+    return optim.Adam(rate)
+
+def run():
+    generator, critic = make(0.1).create(start()), make(0.2).create(start())
+    for i in range(3):
+        generator = generator.apply_gradient(gradients(generator.target), learning_rate=0.3 / (i + 1))
+        critic = critic.apply_gradient(gradients(critic.target))
+    return [generator.target, critic.target]
+""",
 }
 
 
@@ -72,6 +83,20 @@ def test_only_what_sets_a_rate_injects_one(text: str) -> None:
     assert after.count("inject_hyperparams") == 1
 
 
+TWO = """
+from flax import serialization
+
+def make(rate):
+    return optim.Adam(rate)
+
+def run():
+    first, second = make(0.1).create(start()), make(0.2).create(start())
+    for i in range(3):
+        first = first.apply_gradient(gradients(first.target), learning_rate=0.3 / (i + 1))
+        {between}
+        second = second.apply_gradient(gradients(second.target))
+    return [first.target, second.target]
+"""
 TOGETHER = {
     "by a loop that comes back to it": """
 def run():
@@ -94,6 +119,15 @@ def train(fresh):
 def run():
     return [train(True), train(False)]
 """,
+    "by their names, that are exchanged": TWO.format(
+        between="first, second = second, first"
+    ),
+    "by a state that one takes from the other": TWO.format(
+        between="second = second.replace(state=first.state)"
+    ),
+    "by a checkpoint": TWO.format(
+        between="second = serialization.from_bytes(second, serialization.to_bytes(first))"
+    ),
 }
 
 
