@@ -26,8 +26,11 @@ IMPORTS = {
     for name in ("optax", "chex")
 }
 INCLUDED = re.compile(rb"^[ \t]*(?:-r|--requirement)[ \t=]*([^\s#]+)", re.MULTILINE)
-CODES = (*(f"FO85{digit}" for digit in "1234"), *(f"FO95{digit}" for digit in "012345"))
-TOO_OLD = ("FO852", "FO853", "FO955")
+CODES = (
+    *(f"FO85{digit}" for digit in "1234"),
+    *(f"FO95{digit}" for digit in "0123456"),
+)
+STILL_WRONG = ("FO852", "FO853", "FO955", "FO956")
 
 
 def with_dependencies(
@@ -40,7 +43,7 @@ def with_dependencies(
 
     The files are read if code is rewritten in this run, or uses optax, perhaps since an earlier
     run. If no code is rewritten, and they are not to be changed, only versions that are too old
-    are reported.
+    are reported, and configurations that name what was removed.
 
     Args:
       contents: the code.
@@ -62,8 +65,8 @@ def with_dependencies(
     needs = _needs(contents, results)
     declared = dependencies([*sources.values()], options, needs)
     for (file, source), result in zip(sources.items(), declared, strict=True):
-        is_too_old = any(site.code in TOO_OLD for site in result.hints)
-        if result.sites or (result.hints and (moved or is_too_old)):
+        is_wrong = any(site.code in STILL_WRONG for site in result.hints)
+        if result.sites or (result.hints and (moved or is_wrong)):
             found[file] = result
             if file in results:
                 found[file] = _beside(results[file], result, source, options, needs)

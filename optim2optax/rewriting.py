@@ -17,8 +17,10 @@ from codemods.model import (
 )
 from codemods.sources.prefilter import may_use, mentions_legacy
 from optim2optax.project import (
+    NOTHING,
     FileChange,
     Found,
+    Patterns,
     UncommittedError,
     UnreadableError,
     by_repository,
@@ -54,6 +56,7 @@ def rewrite_files(
     declaring: Declaring = tuple,
     context: Context = tuple,
     with_related: bool = False,
+    exclude: Patterns = NOTHING,
     read: Mapping[Found, bytes] | None = None,
 ) -> list[FileResult]:
     """Migrate files, those of each repository as one project, and write those that change.
@@ -74,6 +77,7 @@ def rewrite_files(
         uses optax.
       context: finds the rest of the projects; it is called if a file may use an optimizer.
       with_related: whether the files there that such optimizers are used in are written, too.
+      exclude: of these, what is never written.
       read: the contents of the files, if they are not on the disk.
 
     Returns:
@@ -92,7 +96,8 @@ def rewrite_files(
     projects = _projects(contents, context)
     # `prove` runs programs, and --vendor adds files, which is done one after the other
     jobs = 1 if prove or vendor else jobs
-    migrate = partial(_results, options=options, prove=prove, with_related=with_related)
+    related = exclude if with_related else None
+    migrate = partial(_results, options=options, prove=prove, related=related)
     migrated = _migrated_projects(projects, options, migrate, vendor, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
@@ -220,12 +225,13 @@ def _results(
     options: Options,
     progress: Progress | None = None,
     prove: Prove | None = None,
-    with_related: bool = False,
+    related: Patterns | None = None,
 ) -> list[FileResult]:
     """The results of the engine.
 
     It runs again, and leaves optimizers that are not proven, until all others are; and with files
-    of the context written, if optimizers need that; `rewrite_files` says what the arguments are.
+    of the context written, if optimizers need that: but for those that `related` excludes, or none
+    without it. `rewrite_files` says what the other arguments are.
     """
     if progress is not None:
         progress("Analysing", 0, 0)
@@ -238,10 +244,14 @@ def _results(
         if unproven:
             options = replace(options, unproven=options.unproven | unproven)
             continue
-        wanted: set[str] = set()
-        for source, result in zip(sources, results, strict=False):
-            if source.writable and with_related:
-                wanted.update(path for site in result.sites for path in site.related)
+        wanted = {
+            path
+            for source, result in zip(sources, results, strict=False)
+            if source.writable and related is not None
+            for site in result.sites
+            for path in site.related
+            if not related.verdict(os.path.abspath(path))
+        }
         if not wanted:
             return results
         sources = [

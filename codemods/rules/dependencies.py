@@ -89,3 +89,10 @@ TOLD = describe(
     `noxfile.py`, installs such versions. The report lists each line. It cannot know what else such
     a file installs, and which versions fit.""",
 )
+NAMED = describe(
+    "FO956",
+    "a configuration names flax.optim",
+    """A configuration of gin, or in YAML as Hydra reads it, binds a class or function by its full
+    name: `_target_: flax.optim.Adam`. What is bound may have other arguments and another use than
+    the code that is rewritten, so the file is not edited, and each line is reported.""",
+)

@@ -169,9 +169,10 @@ internal = reason(
 unnamed = reason(
     "FO931",
     "an optimizer is used in files that were not named",
-    """If you give some files of a project, the others are read but not written. An optimizer
-    migrates whole or not at all, so one that other files use too stays. The message says which
-    files to add; with `--with-related`, they are written as if you had named them.""",
+    """If you give some files of a project, the others are read but not written, and so are those
+    that `--exclude` leaves out. An optimizer migrates whole or not at all, so one that other files
+    use too stays. The message says which files to add; with `--with-related`, they are written as
+    if you had named them, unless they are excluded.""",
 )
 unpointed = reason(
     "FO927",

@@ -23,6 +23,7 @@ from optim2optax.cli.verbose import looked_at
 from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
+    EXCLUDED,
     Found,
     UncommittedError,
     find_context,
@@ -276,8 +277,9 @@ def _rewrite_paths(
                 prove=prove,
                 vendor=settings.vendor,
                 declaring=lambda: find_declaring(paths, settings.exclude, declares),
-                context=_context(paths, settings),
+                context=_context(paths, left_out),
                 with_related=settings.with_related,
+                exclude=settings.exclude,
             )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error
@@ -297,10 +299,14 @@ def _rewrite_paths(
     return results
 
 
-def _context(paths: Sequence[str], settings: Settings) -> Context:
-    """What finds the rest of the projects of files, of which some paths were named."""
-    walked = [path for path in paths if os.path.isdir(path)]
-    return lambda files: find_context(files, walked, settings.exclude)
+def _context(paths: Sequence[str], left_out: Mapping[str, str]) -> Context:
+    """What finds the rest of the projects of files, of which some paths were named.
+
+    What --exclude leaves out is a part of them: it is read, and not written.
+    """
+    has_excluded = EXCLUDED in left_out.values()
+    walked = [path for path in paths if os.path.isdir(path) and not has_excluded]
+    return lambda files: find_context(files, walked)
 
 
 def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
@@ -362,7 +368,7 @@ def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
             [file],
             settings.options,
             write=False,
-            context=_context((), settings) if filename else tuple,
+            context=_context((), {}) if filename else tuple,
             read={file: content},
         )
     if not settings.preview:

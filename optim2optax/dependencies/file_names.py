@@ -27,6 +27,7 @@ FORMATS = {
     r"tox\.ini|noxfile\.py": "shell",
     r"(GNU)?[Mm]akefile|.*\.(mk|sh|bash)|(README|INSTALL)(\..*)?": "shell",
     r"\.(gitlab-ci|travis)\.yml|azure-pipelines\.ya?ml": "shell",
+    r".*\.(gin|ya?ml)": "configurations",
 }
 """The names of files, and the modules that read them; of some, only commands install packages."""
 

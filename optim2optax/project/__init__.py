@@ -2,6 +2,7 @@
 
 from optim2optax.project.declaring import concerning, find_declaring
 from optim2optax.project.finding import (
+    EXCLUDED,
     Found,
     by_repository,
     find_files,
@@ -9,7 +10,7 @@ from optim2optax.project.finding import (
     shown,
     upwards,
 )
-from optim2optax.project.patterns import PatternError, Patterns
+from optim2optax.project.patterns import NOTHING, PatternError, Patterns
 from optim2optax.project.reading_files import UnreadableError, read_file
 from optim2optax.project.rest_of_project import find_context
 from optim2optax.project.roots import Root, root_of
@@ -17,6 +18,8 @@ from optim2optax.project.uncommitted import UncommittedError, uncommitted
 from optim2optax.project.writing_files import FileChange, write_files
 
 __all__ = [
+    "EXCLUDED",
+    "NOTHING",
     "FileChange",
     "Found",
     "PatternError",

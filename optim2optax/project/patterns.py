@@ -36,6 +36,9 @@ class Patterns:
         return self._spec.check_file(relative).include
 
 
+NOTHING = Patterns(os.curdir, ())
+
+
 def read_gitignore(directory: str) -> list[Patterns]:
     """The patterns of a folder's own .gitignore, if it has one, as one element.
 

@@ -7,26 +7,23 @@ from collections.abc import Collection, Iterable
 from itertools import takewhile
 
 from optim2optax.project.finding import Found, find_files, upwards
-from optim2optax.project.patterns import Patterns
+from optim2optax.project.patterns import NOTHING
 from optim2optax.project.roots import is_package
 
 MARKERS = (".git", "pyproject.toml")
 
 
-def find_context(
-    files: Iterable[Found], walked: Collection[str], exclude: Patterns
-) -> list[Found]:
+def find_context(files: Iterable[Found], walked: Collection[str]) -> list[Found]:
     """All files of the projects that some files are of, found as in a run on these projects.
 
     Args:
       files: what was named.
       walked: the folders among it, in which nothing new is to be found.
-      exclude: what is left out.
     """
     roots = {_project(folder) for folder in {file.named for file in files}}
     outer = {os.path.realpath(folder) for folder in walked}
     new = [root for root in roots if root and outer.isdisjoint(upwards(root))]
-    return [file._replace(is_context=True) for file in find_files(new, exclude)]
+    return [file._replace(is_context=True) for file in find_files(new, NOTHING)]
 
 
 def _project(folder: str) -> str | None:

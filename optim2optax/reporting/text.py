@@ -21,7 +21,7 @@ from optim2optax.reporting.numbers import by_repository
 from optim2optax.reporting.report import Report, Sites
 from optim2optax.wording import counted, printable
 
-UNKNOWN, MODELS = "FO898", "FO897"
+UNKNOWN, MODELS, CONFIGURED = "FO898", "FO897", "FO956"
 FILES, LINES = 3, 10
 """The number of files that are named of what is in several, and of lines in each."""
 
@@ -176,7 +176,7 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
-    for entry in hinted(report, ESCAPE):
+    for entry in (*hinted(report, ESCAPE), *hinted(report, CONFIGURED)):
         yield from _entry(entry, is_short=False)
     for entry in hinted(report, UNKNOWN):
         yield from _entry(entry, is_short=not report.verbose)
@@ -242,7 +242,7 @@ def _dependencies(report: Report) -> Iterator[str]:
     places: list[str] = []
     by_hand: list[str] = []
     for path, site in report.hints:
-        if not site.code.startswith(DEPENDENCIES):
+        if not site.code.startswith(DEPENDENCIES) or site.code == CONFIGURED:
             continue
         if site.remedy:
             by_hand.append(path)

@@ -177,7 +177,7 @@ def outcome(content: bytes) -> Any:
         return module.run(parameters(), batches())
 
 
-def assert_alike(before: Any, after: Any) -> None:
+def assert_alike(before: Any, after: Any, gate: float = GATE) -> None:
     """Two outcomes are the same, but for rounding."""
     start: Mapping[str, Any] = parameters()
     assert len(before) == len(after)
@@ -186,4 +186,4 @@ def assert_alike(before: Any, after: Any) -> None:
             movement = np.max(np.abs(np.asarray(old[name]) - start[name]))
             assert np.max(
                 np.abs(np.asarray(old[name]) - np.asarray(new[name]))
-            ) <= GATE * max(movement, 1e-3), name
+            ) <= gate * max(movement, 1e-3), name

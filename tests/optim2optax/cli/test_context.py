@@ -80,6 +80,21 @@ def test_related_files_are_written_where_that_is_asked_for(
     assert texts(tree) == once
 
 
+@pytest.mark.parametrize("named", ["train.py", "."])
+def test_what_is_excluded_is_read_and_never_written(
+    tree: Path, run: Run, named: str
+) -> None:
+    before = texts(tree)
+    words = ("rewrite", "--with-related", "--exclude", "steps.py", named)
+    assert MISSING in run(*words).stdout
+    after = texts(tree)
+    assert (after["train.py"], after["steps.py"]) == (
+        before["train.py"],
+        before["steps.py"],
+    )
+    assert (after["other.py"] == LEGACY) == (named == "train.py")
+
+
 def test_files_related_to_related_files_are_written_too(tree: Path, run: Run) -> None:
     (tree / "eval.py").write_text(EVAL)
     told = run("rewrite", "steps.py").stdout
@@ -178,16 +193,16 @@ def test_notebooks(tree: Path, run: Run) -> None:
     assert "TrainState.create" in (tree / "train.ipynb").read_text()
 
 
-def test_ignored_and_excluded_files_are_no_context(tree: Path, run: Run) -> None:
+def test_ignored_files_are_no_context_and_excluded_ones_are(tree: Path, run: Run) -> None:
     (tree / ".gitignore").write_text("steps.py\n")
     assert "4 rewritten" in run("rewrite", "--check", "train.py").stdout.replace(
         "would be ", ""
     )
     (tree / ".gitignore").unlink()
     excluded = run("rewrite", "--check", "--exclude", "steps.py", "train.py")
-    assert "FO931" not in excluded.stdout
+    assert MISSING in excluded.stdout
     (tree / "pyproject.toml").write_text("[tool.optim2optax]\nexclude = ['steps.py']\n")
-    assert "FO931" not in run("rewrite", "--check", "train.py").stdout
+    assert MISSING in run("rewrite", "--check", "train.py").stdout
     named = run("rewrite", "steps.py", "other.py").stdout
     assert named == f"other.py: 5 sites rewritten\n{ALONE}"
     assert (tree / "steps.py").read_text() == STEPS

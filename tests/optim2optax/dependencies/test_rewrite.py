@@ -128,6 +128,24 @@ def test_what_commands_install_is_told(project: Path, run: Run) -> None:
     assert "Makefile:2:14: FO955 The new code needs JAX 0.4.27" in told
 
 
+def test_what_a_configuration_names_is_told_until_it_is_changed(
+    project: Path, run: Run
+) -> None:
+    write(project, train_py=LEGACY, **{"conf__ci.yml": "run: pytest  # of flax\n"})
+    write(project, **{"conf__adam.yaml": "optimizer:\n  _target_: flax.optim.Adam\n"})
+    write(project, **{"run.gin": "# import flax.optim\nT.opt = @flax.optim.Adam\n"})
+    line = "conf/adam.yaml:2:13: FO956 `flax.optim.Adam` is named here"
+    for _ in range(2):
+        told = run("rewrite", ".")
+        assert told.exit_code == 0
+        assert line in told.stdout
+        assert "also at run.gin:2" in told.stdout
+        assert told.stdout.count("FO956") == 1
+    assert line in run("rewrite", "--modernize", ".").stdout
+    write(project, **{"conf__adam.yaml": "optimizer:\n  _target_: optax.adam\n"})
+    assert line not in run("rewrite", ".").stdout
+
+
 def test_what_requirements_include_is_changed(project: Path, run: Run) -> None:
     write(project, src__train_py=LEGACY, requirements_txt="-r base.in\nnumpy\n")
     write(project, **{"base.in": "-r more/old.lock  # all\n", "more__old.lock": OLD})

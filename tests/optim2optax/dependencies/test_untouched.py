@@ -65,7 +65,7 @@ def test_untouched(path: str, content: str) -> None:
     assert result.sites == ()
 
 
-OTHER = "train.py notes.txt setup.md config.yml Dockerfile2 lock.json a/b.toml"
+OTHER = "train.py notes.txt setup.md Dockerfile2 lock.json a/b.toml"
 DECLARING = """
     requirements.txt requirements-dev.txt dev_requirements.txt a/requirements/gpu.txt
     constraints.txt requirements.in setup.py setup.cfg a/pyproject.toml a.ipynb
