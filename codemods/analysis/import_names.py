@@ -37,6 +37,8 @@ TABLE = """
     TrainState: flax.training.train_state as flax_train_state .TrainState
     ModelParamTraversal: flax.traverse_util.ModelParamTraversal as ModelParamTraversal
     ModelParamTraversal: flax.traverse_util as traverse_util .ModelParamTraversal
+    Callable: collections.abc.Callable as Callable, typing.Callable as Callable
+    Callable: typing as typing .Callable
     DynamicScale: flax.training.dynamic_scale.DynamicScale as DynamicScale
     DynamicScale: flax.training.dynamic_scale as dynamic_scale_lib .DynamicScale
     DynamicScaleResult: flax.training.dynamic_scale.DynamicScaleResult as DynamicScaleResult

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.inference.binding import values_of
-from codemods.inference.objects import Class, Container
+from codemods.inference.objects import Class, Container, Instance
 from codemods.optimizers.base import RATE
 
 NAMING = ("param", "get_parameter")
@@ -36,14 +37,24 @@ class ParamNames:
             self._known[word] = any(_is(word, name) for name in self._names(word))
         return self._known[word]
 
-    def _names(self, word: str) -> Iterator[ast.expr | None]:
-        """The expressions that name a param or a layer, where one may be called by a word."""
-        for optimizer in self.facts.groups:
-            # of a definition, that is nothing
-            for item in self.facts.target(optimizer):
-                # optim.Adam().create({"learning_rate": x})
-                if isinstance(item, Container) and isinstance(item.node, ast.Dict):
-                    yield from item.node.keys
+    def _names(self, word: str) -> Iterator[ast.expr | str | None]:
+        """What names a param or a layer, where one may be called by a word."""
+        # of a definition, that is nothing
+        targets = map(self.facts.target, self.facts.groups)
+        items = dict.fromkeys(chain.from_iterable(targets))
+        pending = [*items]
+        for item in pending:  # grows while it is read
+            match item:
+                case Container(node=node):
+                    yield from _keys(node)
+                    # params["learning_rate"] = x
+                    keys = self.facts.flow.keys_of(item)
+                    yield from (key for key in keys if isinstance(key, str))
+                    inner = self.facts.flow.solver.at(("elements", item))
+                    pending += (one for one in inner if one not in items)
+                    items |= dict.fromkeys(inner)
+                case Instance(cls=cls):
+                    yield from self.facts.flow.fields_in_order(cls)
         for _, call in self.facts.flow.reading.calls:
             values = values_of(call)
             # self.param("learning_rate", init)
@@ -75,9 +86,22 @@ class ParamNames:
         )
 
 
-def _is(word: str, name: ast.expr | None) -> bool:
-    """Whether an expression is a word, or a text with a part of it."""
+def _keys(node: ast.AST) -> Iterator[ast.expr | str | None]:
+    """The keys that are written where a dict is made."""
+    match node:
+        # {"learning_rate": x}
+        case ast.Dict(keys=keys):
+            yield from keys
+        # dict(learning_rate=x)
+        case ast.Call(keywords=words):
+            yield from (word.arg for word in words)
+
+
+def _is(word: str, name: ast.expr | str | None) -> bool:
+    """Whether something is a word, or a text with a part of it."""
     match name:
+        case str():
+            return name == word
         case ast.Constant(value=value):
             return bool(value == word)
         # f"{prefix}_rate"

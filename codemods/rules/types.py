@@ -9,7 +9,7 @@ from codemods.analysis.uses import Use
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
-from codemods.rewriting.edits import Edit, Replace, ReplaceQuoted
+from codemods.rewriting.edits import Edit, Keep, Replace, ReplaceQuoted
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 
@@ -29,15 +29,26 @@ NAMES = {
     before="def train_step(optimizer: optim.Optimizer, batch): ...\n",
     after="def train_step(optimizer: train_state.TrainState, batch): ...\n",
 )
-def annotation(use: Use, context: Context) -> Edit | Refusal:
+def annotation(use: Use, context: Context) -> Edit | Keep | Refusal:
     """`Optimizer` becomes `TrainState`. `OptimizerDef` and the optimizers' classes become
     `optax.GradientTransformation`, also inside `Optional[…]`, `Tuple[…]` and quotes, and in type
-    aliases.
+    aliases. `ModelParamTraversal` becomes the `Callable` that a predicate is.
     """
+    if use.name == "ModelParamTraversal":
+        return _traversal(use, context)
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
     if use.name not in (*NAMES, *optimizers()):
         return reasons.name_needed("This annotation has no counterpart.", "Remove it.")
     return named(use, template)
+
+
+def _traversal(use: Use, context: Context) -> Edit | Keep:
+    """A traversal becomes a predicate where an optimizer of the program has one."""
+    program = context.facts.together(use.unit)
+    for _, inner in context.facts.legacy.links:
+        if inner.kind == "traversal" and inner.unit.path in program:
+            return named(use, "{Callable}")
+    return named(use, "{ModelParamTraversal}") if use.legacy_import else Keep()
 
 
 def named(use: Use, template: str, supports: tuple[Support, ...] = ()) -> Edit:

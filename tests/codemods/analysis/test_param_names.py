@@ -63,6 +63,13 @@ CALLED_SO = {
     "a layer": program("nn.Dense(3, name='learning_rate')(x)"),
     "a name that the model is given": program(model="Scaled('learning_rate')", fields="called: str"),
     "a dict of parameters": program(params="{'w': 1.0, 'learning_rate': 0.1}"),
+    "a dict of parameters by keywords": program(params="dict(w=1.0, learning_rate=0.1)"),
+    "a dict in one": program(params="{'w': 1.0, 'inner': {'learning_rate': 0.1}}"),
+    "a key that is added": program("x", model="{}; model['learning_rate'] = x", params="model"),
+    "a field": program(
+        params="Params(1.0, 0.1)",
+        imports="from typing import Any, NamedTuple\n    class Params(NamedTuple): w: Any; learning_rate: Any",
+    ),
 }  # fmt: skip
 
 

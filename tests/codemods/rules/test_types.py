@@ -11,9 +11,6 @@ from typing import Literal, List
 from flax import optim
 
 def make(mode: Literal["optim.Adam"], note: "see optim.Adam for more", notes: List["see optim.Adam"]): ...
-== one in quotes
-1 FO911, 3 FO911
-def choose(kernels: "optim.ModelParamTraversal"): ...
 == the types of several classes
 2 FO911, 4 FO903, 4 FO903
 from typing import Type, Union
@@ -38,6 +35,12 @@ def test_left(left: str, text: str) -> None:
 
 
 REWRITTEN = """
+== a traversal of no optimizer
+- from flax import optim
++ from flax.traverse_util import ModelParamTraversal
+
+- def choose(kernels: "optim.ModelParamTraversal"): ...
++ def choose(kernels: "ModelParamTraversal"): ...
 == what a function takes and gives
 - from flax import optim
 + import optax
@@ -150,3 +153,17 @@ def test_a_check_of_which_both_branches_become_the_same() -> None:
             return [(params_of(one), step_of(one)) for one in both]
         """)
     assert "return state.step if isinstance(state, TrainState) else state.step" in after
+
+
+def test_a_traversal_that_becomes_a_predicate_is_a_callable() -> None:
+    after = migrated("""
+        from typing import Callable
+        from flax import optim, traverse_util
+
+        def kernels() -> traverse_util.ModelParamTraversal:
+            return optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+
+        adam = optim.MultiOptimizer((kernels(), optim.Adam(1e-3)))
+        """)
+    assert "def kernels() -> Callable:\n    return lambda path, _:" in after
+    assert "collections.abc" not in after

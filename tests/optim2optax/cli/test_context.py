@@ -193,7 +193,9 @@ def test_notebooks(tree: Path, run: Run) -> None:
     assert "TrainState.create" in (tree / "train.ipynb").read_text()
 
 
-def test_ignored_files_are_no_context_and_excluded_ones_are(tree: Path, run: Run) -> None:
+def test_ignored_files_are_no_context_and_excluded_ones_are(
+    tree: Path, run: Run
+) -> None:
     (tree / ".gitignore").write_text("steps.py\n")
     assert "4 rewritten" in run("rewrite", "--check", "train.py").stdout.replace(
         "would be ", ""
