@@ -38,7 +38,7 @@ def expression(
     # The template is nothing but a hole, "{value}" or "({value})".
     value = _value(holes[whole])
     if parsed.lpar and not value.lpar:
-        return _closed(value)
+        return closed(value)
     return _whole(value)
 
 
@@ -64,7 +64,7 @@ def _name_of(node: cst.CSTNode) -> str | None:
 def _whole(node: cst.BaseExpression) -> cst.BaseExpression:
     if node.lpar or _is_one_line(node):
         return node
-    return _closed(node)
+    return closed(node)
 
 
 class _Fill(cst.CSTTransformer):
@@ -79,7 +79,7 @@ class _Fill(cst.CSTTransformer):
         if name is None:
             return updated_node
         value = _value(self.holes[name])
-        return _closed(value.deep_clone())
+        return closed(value.deep_clone())
 
     def leave_Index(
         self, original_node: cst.Index, updated_node: cst.Index
@@ -121,7 +121,7 @@ def _value(hole: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
     return hole.value if isinstance(hole, cst.Arg) else hole
 
 
-def _closed(node: cst.BaseExpression) -> cst.BaseExpression:
+def closed(node: cst.BaseExpression) -> cst.BaseExpression:
     """An expression that holds together wherever it is put."""
     if node.lpar:
         return node
@@ -131,7 +131,7 @@ def _closed(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _closed_if_open(node: cst.BaseExpression) -> cst.BaseExpression:
-    return _closed(node) if isinstance(node, OPEN) else node
+    return closed(node) if isinstance(node, OPEN) else node
 
 
 def _is_one_line(node: cst.BaseExpression) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from codemods.cst.breaking import fit, joined
 from codemods.cst.comments import comments_within
 from codemods.cst.quotes import within_quotes
-from codemods.cst.template import expression, statement
+from codemods.cst.template import closed, expression, statement
 from codemods.optimizers.arguments import PLACEHOLDER, has_unset_rate
 from codemods.rewriting.edited_file import EditedFile
 from codemods.rewriting.edits import (
@@ -40,6 +40,17 @@ from codemods.sources.suppression import MARKER
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
 Statements = cst.FlattenSentinel[cst.BaseStatement]
 COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With)
+OPERANDS: dict[type, tuple[str, ...]] = {
+    cst.IfExp: ("test", "body"),
+    cst.BooleanOperation: ("left", "right"),
+    cst.BinaryOperation: ("left", "right"),
+    cst.Comparison: ("left",),
+    cst.ComparisonTarget: ("comparator",),
+    cst.Call: ("func",),
+    cst.Attribute: ("value",),
+    cst.Subscript: ("value",),
+}
+"""The parts of expressions in which a lambda needs parentheses."""
 STATEMENTS = {cst.SimpleStatementLine, *COMPOUND, cst.Try, cst.TryStar, cst.Match}
 """All statements. LibCST's classes are abstract ones, and to ask for an instance of one is slow."""
 PASS = statement("pass")
@@ -107,6 +118,11 @@ class Applier(cst.CSTTransformer):
             self.became[original_node] = updated_node
             return updated_node
         updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[arg-type]
+        for part in OPERANDS.get(type(updated), ()):
+            # (lambda path, _: "kernel" in path) if frozen else None
+            operand = getattr(updated, part)
+            if isinstance(operand, cst.Lambda) and not operand.lpar:
+                updated = updated.with_changes(**{part: closed(operand)})  # type: ignore[union-attr]
         position = self.positions.get(original_node)
         if position is None:
             return updated

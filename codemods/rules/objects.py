@@ -21,7 +21,7 @@ from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
-from codemods.optimizers.base import Support, arguments_given, helper
+from codemods.optimizers.base import Support, arguments_given, helper, is_none
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
@@ -128,7 +128,7 @@ def _transformation(
 ) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
     """A template for the transformation of `definition.create(…)`, its holes, and helpers."""
     definition = ("definition", use.unit.span(use.owner))
-    if focus is None:
+    if focus is None or is_none(focus):
         return "{definition}", (definition,), ()
     # definition.create(params, focus=optim.ModelParamTraversal(…))
     if not context.facts.legacy_objects(focus, "traversal"):
@@ -139,7 +139,11 @@ def _transformation(
     supports: tuple[Support, ...] = (PARTITION_BY_PATH,)
     if context.stepping.keeps_interface(use):
         supports = interface_of("MultiOptimizer")
-    template = f"{{support:{supports[-1].name}}}(({{focus}}, {{definition}}))"
+    # of None, an optimizer is one of all parameters
+    roots = context.facts.flow.sources.roots(context.facts.flow.places.get(focus))
+    may_be_none = any(isinstance(one, ast.expr) and is_none(one) for one in roots)
+    predicate = "{focus} or (lambda *_: True)" if may_be_none else "{focus}"
+    template = f"{{support:{supports[-1].name}}}(({predicate}, {{definition}}))"
     return template, (definition, ("focus", use.unit.span(focus))), supports
 
 
