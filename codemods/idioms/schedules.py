@@ -146,8 +146,10 @@ def _schedule(
 def _given(use: Use, stepping: Stepping) -> ast.expr:
     """The learning rate that a step gives."""
     override = stepping.given_override(use)
-    if override is None or override.arg != RATE:
+    if override is None:
         raise Unproven("a step does without it")
+    if override.arg != RATE:
+        raise Unproven("the step is given the hyperparameters as a whole")
     return override.value
 
 

@@ -38,7 +38,7 @@ ASKED = (
     "was for `target`."
 )
 COPIED = (
-    "This is a copy of the number that its constructor gets in another function: change both "
+    "This repeats the number that the constructor of the optimizer is given elsewhere: change both "
     "together."
 )
 SHORT_PARAMS = (

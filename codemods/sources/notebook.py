@@ -23,7 +23,7 @@ from codemods.sources.prefilter import mentions_legacy
 from codemods.sources.text import Text, UndecodableError, decode
 
 SUFFIX = ".ipynb"
-RUNS_PYTHON = ("time", "timeit", "prun", "capture")
+RUNS_PYTHON = ("time", "timeit", "prun", "capture", "debug")
 """Cell magics below which there is code like in any cell."""
 
 MARKER = re.compile(r"^__cell__ = (\d+)\n", re.MULTILINE)
@@ -31,9 +31,13 @@ PLACEHOLDER = re.compile(r"__magic_(\d+)__(?:; |  # %run .*)?")
 MAGIC = re.compile(
     r"(?P<indent>\s*)(?P<assigned>[\w., \[\]'\"]+=\s*)?(?P<magic>[%!].*|\?.*|[\w.*]+\?{1,2}\s*)$"
 )
+# %timeit -n 10 -r3 train(optimizer), %lprun -f train train(optimizer)
 TIMED = re.compile(
-    r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +)(?P<code>\S.*)"
+    r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +"
+    r"(?:-(?:[a-zA-Z] ?\d+|[fmlsTD] +\S+|[a-zA-Z]+) +)*)(?P<code>[^-\s].*)"
 )
+# !mkdir checkpoint_{optimizer.state.step}
+EXPANDED = re.compile(r"\{[^{}]*\.(?:target|state)\b[^{}]*\}")
 FORM = re.compile(r"(?:#\s*@.*\n)*")
 """The lines `# @title Training` at the head of a cell, which Colab shows as a form."""
 
@@ -365,9 +369,14 @@ def _cell(number: int, lines: Lines) -> Cell | None:
         if not header[2:].startswith(RUNS_PYTHON):
             if mentions_legacy(source.encode()):
                 raise UndecodableError(
-                    f"cell {number}: `{header}` holds code with optimizers, which is not read"
+                    f"cell {number}: `{header}` holds code with optimizers, which is not read: "
+                    "keep that in a file of its own"
                 )
             return None
+        # %%timeit params = optimizer.target
+        timed = TIMED.match(header[1:])
+        if timed and "opt" in timed["code"]:
+            raise _unread(number, header, "in the lines below")
         header += "\n"
     form = FORM.match(body)
     assert form is not None
@@ -378,15 +387,20 @@ def _cell(number: int, lines: Lines) -> Cell | None:
     for magic in magics:
         # %time optimizer = optimizer.apply_gradient(grads), with code that cannot be parsed
         timed = TIMED.match(magic)
-        if timed and "opt" in timed["code"]:
-            why = f"`{magic}` may use an optimizer, and is not read: put it on a line of its own"
-            raise UndecodableError(f"cell {number}: {why}")
+        if (timed and "opt" in timed["code"]) or EXPANDED.search(magic):
+            raise _unread(number, magic, "in a line of its own")
     # print "loss", in Python 2
     if not _parses(body):
         if re.search(r"(?i)opt|\.target\b|apply_gradient", body):
             raise UndecodableError(f"cell {number} cannot be parsed as Python 3")
         return None
     return Cell(number, lines, header, body, magics)
+
+
+def _unread(number: int, magic: str, where: str) -> UndecodableError:
+    return UndecodableError(
+        f"cell {number}: `{magic}` may use an optimizer, and is not read: put that code {where}"
+    )
 
 
 def _parses(code: str) -> bool:
@@ -418,7 +432,8 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
         placeholder = f"{found['indent']}{target}{name}"
         timed = TIMED.fullmatch(magic)
         # %time train(): the code behind it is read.
-        if timed is not None and not target and _parses(timed["code"]):
+        is_simple = timed is not None and _parses(f"{name}; {timed['code']}")
+        if timed is not None and not target and is_simple:
             done.append(f"{placeholder}; {timed['code']}")
             magics.append(timed["magic"])
             continue

@@ -89,7 +89,9 @@ class Relevance:
         loaded = _loaded(texts, reached)
         reached = reachable(reached | loaded, imports)
         if writable is not None:
-            near = reachable(reachable(writable, importers), imports)
+            # one that cannot be read has no text
+            named = {*writable}.intersection(texts)
+            near = reachable(reachable(named, importers), imports)
             reached &= reachable(near | _loaded(texts, near), imports)
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}

@@ -126,7 +126,7 @@ def test_what_another_file_reads() -> None:
     )
     assert b"    return 0.1\n" in results["report"].after
     [note] = [site.note for site in results["report"].sites if site.note]
-    assert "copy of the number" in note
+    assert "repeats the number" in note
     assert b"optimizer_def" not in results["train"].after
 
 
@@ -166,7 +166,7 @@ def test_a_step_in_another_function_of_the_file_says_that_its_number_is_a_copy()
     assert after.count("learning_rate=0.3") == 2
     assert "class Adam" not in after
     [note] = [note for site in result.sites if "change both" in (note := site.note)]
-    assert note.endswith("in another function: change both together.")
+    assert note.endswith("elsewhere: change both together.")
 
 
 def test_a_step_in_another_function_names_the_same_constant() -> None:
@@ -234,4 +234,4 @@ def test_a_copy_of_a_number_in_another_function_is_told(field: str, step: str) -
     result = result_of(REPORT.format(field=field, step=f"optimizer = {step}"))
     assert {site.status for site in result.sites} == {"rewritten"}
     [note] = [site.note for site in result.sites if "copy" in site.note]
-    assert note.endswith("in another function: change both together.")
+    assert note.endswith("elsewhere: change both together.")

@@ -91,7 +91,15 @@ def test_untouched(text: str) -> None:
             id="numbers for lines",
         ),
         pytest.param(written(f"{LEGACY}\n__magic_0__"), "cell 1 uses a name", id="a name that is taken"),
-        pytest.param(written(f"{LEGACY}\n%timeit -n 1 step(optimizer)"), "`%timeit -n 1 step", id="timed"),
+        *(
+            pytest.param(written(f"{LEGACY}\n{magic}"), f"{magic[-9:]}` may use", id=magic)
+            for magic in (
+                "%time for g in gs: step(optimizer, g)",
+                "x = %timeit -o step(optimizer)",
+                "!mkdir at_{optimizer.state.step}",
+            )
+        ),
+        pytest.param(written(LEGACY, "%%timeit p = optimizer.target\nf(p)"), "`%%timeit p", id="set-up"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
@@ -259,6 +267,14 @@ def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
     assert [(site.code, site.before) for site in second.sites] == [
         ("FO917", "thing.apply_gradient")
     ]
+
+
+@pytest.mark.parametrize(
+    "magic", ["%timeit -n 10 -r3", "%lprun -f step -f f", "%prun -q -l 5"]
+)
+def test_what_is_timed_with_options_is_read(magic: str) -> None:
+    result = run(written(LEGACY, f"{magic} f(optimizer)", "optimizer.target"))
+    assert sources(result) == [MODERN, f"{magic} f(optimizer)", "optimizer.params"]
 
 
 def test_places_name_the_cell_and_the_line_of_the_file() -> None:

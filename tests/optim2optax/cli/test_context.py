@@ -193,6 +193,16 @@ def test_notebooks(tree: Path, run: Run) -> None:
     assert "TrainState.create" in (tree / "train.ipynb").read_text()
 
 
+def test_a_notebook_that_cannot_be_read_costs_itself_alone(
+    tree: Path, run: Run
+) -> None:
+    (tree / "study.ipynb").write_text(notebook(f"{LEGACY}\nx = %timeit -o optimizer"))
+    result = run("rewrite", "study.ipynb")
+    assert result.exit_code == 2
+    assert "1 file could not be read" in result.stdout
+    assert "FO930" not in result.stdout
+
+
 def test_ignored_files_are_no_context_and_excluded_ones_are(
     tree: Path, run: Run
 ) -> None:
