@@ -15,8 +15,10 @@ IMPORT, SIBLING, NOTE = "FO911", "FO901", "note"
 DEPENDENCIES = ("FO85", "FO95")
 """The prefixes of the codes of dependencies."""
 
-ESCAPE = "FO932"
-"""The code of a hint: an optimizer goes out of view."""
+ESCAPE, CONFIGURED = "FO932", "FO956"
+TOLD = (ESCAPE, CONFIGURED)
+"""The codes of hints that are told with their lines: an optimizer goes out of view, and a
+configuration names what is no more."""
 
 
 class Reason(NamedTuple):

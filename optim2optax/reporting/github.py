@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codemods.model import Site
-from optim2optax.reporting.causes import ESCAPE
+from optim2optax.reporting.causes import TOLD
 from optim2optax.reporting.report import Report
 
 KINDS = ("error", "warning", "notice")
@@ -56,8 +56,8 @@ def _bounded(kind: str, annotations: Sequence[WorkflowCommand]) -> list[str]:
         return lines
     left = len(lines) - MOST + 1
     message = (
-        f"{left} more like these: `optim2optax rewrite --check --verbose` without "
-        "`--output-format` lists all of them"
+        f"{left} more like these: `optim2optax rewrite --diff --verbose` without "
+        "`--output-format` shows all of them"
     )
     return [
         *lines[: MOST - 1],
@@ -83,8 +83,9 @@ def _annotations(report: Report) -> Iterator[WorkflowCommand]:
                     "notice", properties, f"would be rewritten: {site.message}"
                 )
         for site in result.hints:
-            if site.code == ESCAPE:
-                properties = {"file": result.path, **_position(site), "title": ESCAPE}
+            if site.code in TOLD:
+                position = _position(site)
+                properties = {"file": result.path, **position, "title": site.code}
                 yield WorkflowCommand("notice", properties, site.message)
         for line in result.unused_suppressions:
             properties = {"file": result.path, "line": str(line)}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
 from codemods.model import FileResult, Site
 from codemods.rules import Rule, catalogue
 from optim2optax import __version__
+from optim2optax.reporting.causes import TOLD
 from optim2optax.reporting.report import Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -72,8 +74,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _results(report: Report, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """The sites that are left or suppressed and, if nothing was written, the rewritten ones."""
-    for path, site in report.sites:
+    """What is left, suppressed or told and, if nothing was written, what would be rewritten."""
+    told = (hint for hint in report.hints if hint[1].code in TOLD)
+    for path, site in chain(report.sites, told):
         if site.status == "rewritten" and not report.preview:
             continue
         text = f"{site.message} Fix: {site.remedy}" if site.remedy else site.message

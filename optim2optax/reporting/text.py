@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import click
 
 from codemods.model import FileResult
 from optim2optax.reporting.causes import (
+    CONFIGURED,
     DEPENDENCIES,
     ESCAPE,
     NOTE,
+    TOLD,
     Entry,
     entries,
     hinted,
@@ -21,7 +24,7 @@ from optim2optax.reporting.numbers import by_repository
 from optim2optax.reporting.report import Report, Sites
 from optim2optax.wording import counted, printable
 
-UNKNOWN, MODELS, CONFIGURED = "FO898", "FO897", "FO956"
+UNKNOWN, MODELS = "FO898", "FO897"
 FILES, LINES = 3, 10
 """The number of files that are named of what is in several, and of lines in each."""
 
@@ -176,7 +179,7 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
-    for entry in (*hinted(report, ESCAPE), *hinted(report, CONFIGURED)):
+    for entry in chain.from_iterable(hinted(report, code) for code in TOLD):
         yield from _entry(entry, is_short=False)
     for entry in hinted(report, UNKNOWN):
         yield from _entry(entry, is_short=not report.verbose)

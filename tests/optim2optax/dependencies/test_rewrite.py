@@ -141,6 +141,8 @@ def test_what_a_configuration_names_is_told_until_it_is_changed(
         assert line in told.stdout
         assert "also at run.gin:2" in told.stdout
         assert told.stdout.count("FO956") == 1
+    for form in ("github", "sarif", "json"):
+        assert "FO956" in run("rewrite", "--output-format", form, ".").stdout
     assert line in run("rewrite", "--modernize", ".").stdout
     write(project, **{"conf__adam.yaml": "optimizer:\n  _target_: optax.adam\n"})
     assert line not in run("rewrite", ".").stdout
