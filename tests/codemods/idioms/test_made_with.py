@@ -233,5 +233,5 @@ def test_a_rate_that_another_function_reads_is_in_the_state() -> None:
 def test_a_copy_of_a_number_in_another_function_is_told(field: str, step: str) -> None:
     result = result_of(REPORT.format(field=field, step=f"optimizer = {step}"))
     assert {site.status for site in result.sites} == {"rewritten"}
-    [note] = [site.note for site in result.sites if "copy" in site.note]
+    [note] = [site.note for site in result.sites if "repeats" in site.note]
     assert note.endswith("elsewhere: change both together.")
