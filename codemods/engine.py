@@ -222,7 +222,16 @@ def _results(
         own = (hint for hint in plan.hints if hint.use.unit is unit)
         hints = tuple(accounting.site(hint, ImportPlan(), applied) for hint in own)
         comments = plan.comments[unit]
-        unused = [one for one in comments if (unit, one) not in plan.used_comments]
+        unused = [
+            unit.line(one.line)
+            for one in comments
+            if (unit, one) not in plan.used_comments
+            # jax.tree_map(f, x)  # optim2optax: ignore, without `modernize`
+            and not any(
+                hint.line == unit.line(one.line) and one.covers(hint.code)
+                for hint in hints
+            )
+        ]
         refusals = (one.refusal for one in plan.of(unit) if one.refusal is not None)
         tracebacks = dict.fromkeys(refusal.traceback for refusal in refusals)
         results[unit.path] = FileResult(
@@ -231,7 +240,7 @@ def _results(
             before if code == unit.code else text.encode(code),
             sites,
             None,
-            tuple(unit.line(comment.line) for comment in unused),
+            tuple(unused),
             emitter.emitted(unit, _sources_of_supports(applied)),
             hints,
             needs=tuple(dict.fromkeys(_needs(plan.of(unit)))),

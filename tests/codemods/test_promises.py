@@ -749,3 +749,12 @@ def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -
     )
     assert "replace(opt_state=self.changed(self.optimizer.opt_state))" in after
     assert "optim.Optimizer" not in after
+
+
+@pytest.mark.parametrize("code", ["", "[FO8]"])
+def test_a_comment_for_what_modernize_would_change_is_in_use(code: str) -> None:
+    text = (
+        "import jax\nfrom flax import optim\n\nd = optim.Adam(1e-3)\n"
+        f"x = jax.tree_map(abs, 3)  # optim2optax: ignore{code}\n"
+    )
+    assert run(text.encode()).unused_suppressions == ()
