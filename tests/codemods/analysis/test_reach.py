@@ -68,9 +68,7 @@ BOTH = """
 
 @pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize("text", ["def advance(one, grad)\n    print one\n", "\\"])
-def test_a_file_that_is_no_python_is_as_one_that_is_not_there(
-    text: str,
-) -> None:
+def test_a_file_that_is_no_python_is_as_one_that_is_not_there(text: str) -> None:
     files = {"train": WITH_LIBRARY, "lab__engine": BOTH, "lab__tables": TABLES}
     results = project(**files, apart=ALONE, lab__broken=text)
     without = project(**files, apart=ALONE)
@@ -269,9 +267,7 @@ IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
 def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> None:
     sweeping = f"import jax.numpy as jnp\nimport sgd\n\nones = jnp.ones(3)\n{sweep}\n"
     results = project(
-        sgd=RUN.format(call=call),
-        sweep=sweeping,
-        idle="import sgd\n\nprint(sgd)\n",
+        sgd=RUN.format(call=call), sweep=sweeping, idle="import sgd\n\nprint(sgd)\n"
     )
     # the params are no dict
     assert b"AnyParamsTrainState.create(" in results["sgd.py"].after

@@ -213,9 +213,7 @@ def test_something_unknown_is_likely_where_there_are_optimizers_too() -> None:
                 return thing.apply_gradient(grads)
             """,
     }
-    assert steps(texts) == [
-        ("thing.apply_gradient", "unresolved", "FO912", "likely"),
-    ]
+    assert steps(texts) == [("thing.apply_gradient", "unresolved", "FO912", "likely")]
     careful = project(texts)["train"]
     bold = project(texts, Options(unsafe=True))["train"]
     assert b"thing.apply_gradient(grads)" in careful.after
@@ -307,8 +305,7 @@ def test_what_is_used_as_only_an_optimizer_is_one(texts: Texts) -> None:
 
 
 @pytest.mark.parametrize(
-    "read",
-    ["camera.target", "table['camera'].target", "camera.replace(target=1)"],
+    "read", ["camera.target", "table['camera'].target", "camera.replace(target=1)"]
 )
 def test_an_attribute_of_a_class_in_view_is_its_own(read: str) -> None:
     text = f"""

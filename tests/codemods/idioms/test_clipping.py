@@ -5,13 +5,7 @@ from textwrap import dedent, indent
 import pytest
 
 from codemods import FileResult, Options
-from tests.codemods.programs import (
-    assert_left,
-    migrated,
-    project,
-    result_of,
-    table,
-)
+from tests.codemods.programs import assert_left, migrated, project, result_of, table
 
 PROGRAM = """
     import jax
@@ -163,10 +157,7 @@ def test_norms(norm: str) -> None:
     assert migrated(result) == result
 
 
-SCALED_BY = [
-    "g * jnp.minimum(1.0, limit / norm)",
-    "jnp.minimum(limit / norm, 1) * g",
-]
+SCALED_BY = ["g * jnp.minimum(1.0, limit / norm)", "jnp.minimum(limit / norm, 1) * g"]
 
 
 @pytest.mark.parametrize(

@@ -141,9 +141,7 @@ def test_what_may_be_another_number_is_made_a_float(
 
 
 @pytest.mark.parametrize("given", MAYBE_NONE.values(), ids=MAYBE_NONE)
-def test_what_may_be_none_is_made_a_float_as_well(
-    given: tuple[str, str, str],
-) -> None:
+def test_what_may_be_none_is_made_a_float_as_well(given: tuple[str, str, str]) -> None:
     assert f"(learning_rate={made_float_or_0(given[0])})" in rewritten(SINGLE, *given)
 
 

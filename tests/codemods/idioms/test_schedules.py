@@ -7,13 +7,7 @@ import pytest
 from codemods import Options
 from codemods.model import Style
 from tests.codemods.idioms.schedules import alone, legacy
-from tests.codemods.programs import (
-    migrated,
-    program,
-    project,
-    result_of,
-    table,
-)
+from tests.codemods.programs import migrated, program, project, result_of, table
 
 BECOME = '''
 == made before the optimizer

@@ -172,8 +172,7 @@ EVERY_THIRD = [path.parent.name for path in FIXTURES[::3]]
 
 
 @pytest.mark.parametrize(
-    "path",
-    thinned({path.parent.name: path for path in FIXTURES}, *EVERY_THIRD),
+    "path", thinned({path.parent.name: path for path in FIXTURES}, *EVERY_THIRD)
 )
 def test_the_fixtures_stay_valid(path: Path) -> None:
     plain = path.with_name("after.py").read_text()

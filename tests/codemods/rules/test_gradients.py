@@ -3,12 +3,7 @@
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON
-from tests.codemods.programs import (
-    OPTAX_ALONE,
-    assert_left,
-    migrated,
-    result_of,
-)
+from tests.codemods.programs import OPTAX_ALONE, assert_left, migrated, result_of
 from tests.generated.verdicts import verdict
 
 PROGRAM = """

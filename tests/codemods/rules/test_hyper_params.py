@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.codemods.programs import (
-    OPTAX_ALONE,
-    assert_left,
-    migrated,
-    result_of,
-)
+from tests.codemods.programs import OPTAX_ALONE, assert_left, migrated, result_of
 
 HYPER_PARAMS = "optimizer.optimizer_def.hyper_params"
 ADAM = "optim.Adam(0.1)"

@@ -52,8 +52,7 @@ def test_a_result_that_goes_on(statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["optimizer.apply_gradient(grad)", "optimizer.replace(target=params)"],
+    "statement", ["optimizer.apply_gradient(grad)", "optimizer.replace(target=params)"]
 )
 def test_a_dropped_result(statement: str) -> None:
     assert notes(TRAINING.format(statement)) == [(6, "The result is dropped")]

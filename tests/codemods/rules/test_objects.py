@@ -78,10 +78,7 @@ CREATED = """
     """
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["run({}, params)", "run(params, {})"],
-)
+@pytest.mark.parametrize("value", ["run({}, params)", "run(params, {})"])
 def test_create_as_the_value_of_something_unknown_is_a_function(value: str) -> None:
     after = migrated(CREATED.format(value.format("optim.Adam(0.1).create")))
     made = "lambda params, tx=optax.adam(0.1): train_state.TrainState.create("

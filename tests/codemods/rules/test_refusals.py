@@ -4,13 +4,7 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.rules import catalogue
-from tests.codemods.programs import (
-    OPTAX_ALONE,
-    migrated,
-    program,
-    result_of,
-    table,
-)
+from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of, table
 
 REFUSED = """
 == no learning rate, and a step that sets none

@@ -183,10 +183,7 @@ def test_a_state_of_one_number_is_no_placeholder() -> None:
     """Adafactor alone keeps one number for an average that it does not keep."""
     old = {
         "target": {"w": np.ones(1)},
-        "state": {
-            "step": 3,
-            "param_states": {"w": {"v": np.ones(1, np.float32)}},
-        },
+        "state": {"step": 3, "param_states": {"w": {"v": np.ones(1, np.float32)}}},
     }
     with pytest.raises(
         CheckpointError, match="`state/param_states/w/v` has no place in the new state"

@@ -15,11 +15,7 @@ from flax import serialization
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.cli import application
-from tests.optim2optax.checkpoints.test_converting import (
-    converted,
-    folder,
-    tree_of,
-)
+from tests.optim2optax.checkpoints.test_converting import converted, folder, tree_of
 from tests.optim2optax.checkpoints.test_loading import fresh
 
 __all__ = ["folder"]

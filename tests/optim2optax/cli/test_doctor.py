@@ -165,9 +165,7 @@ def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
     assert "cannot be parsed as Python 3" in result.output
 
 
-def test_pins_that_exclude_what_is_needed_or_here_are_told(
-    tmp_path: Path,
-) -> None:
+def test_pins_that_exclude_what_is_needed_or_here_are_told(tmp_path: Path) -> None:
     files = {"train.py": OLD, "requirements.txt": "flax==0.3.4\nnumpy\n"}
     folder = write_files(tmp_path, files)
     told = obstacles(folder)["flax==0.3.4"]

@@ -506,13 +506,7 @@ def test_as_a_part_of_the_users_tests(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
     done = started(
-        "--parity",
-        "-q",
-        "-k",
-        "Adam or own",
-        ".",
-        cwd=tmp_path,
-        module="pytest",
+        "--parity", "-q", "-k", "Adam or own", ".", cwd=tmp_path, module="pytest"
     )
 
     assert done.returncode == 0, done.stdout

@@ -127,10 +127,7 @@ def test_new_files(project: Path) -> None:
 def test_nothing_is_made_if_one_file_cannot_be(project: Path, stale: str) -> None:
     new, edited = project / "new" / "a.py", project / "b.py"
     edited.write_bytes(b"old\n")
-    changes = [
-        change(edited),
-        FileChange(str(new), None, b"new\n"),
-    ]
+    changes = [change(edited), FileChange(str(new), None, b"new\n")]
     if stale == "new":
         new.parent.mkdir()
     place = {"edited": edited, "new": new}[stale]

@@ -91,11 +91,7 @@ def test_exit_codes() -> None:
     assert {
         code: replace(everything, cases=tuple(cases)).exit_code
         for code, cases in codes.items()
-    } == {
-        0: 0,
-        1: 1,
-        2: 2,
-    }
+    } == {0: 0, 1: 1, 2: 2}
     for cases in ((failed, *passing), (still, *passing), ()):
         assert replace(everything, cases=cases).exit_code == 2
 

@@ -371,10 +371,7 @@ def test_steps_between_what_is_yielded_count(tmp_path: Path) -> None:
         OLD.format(override=""),
         NEW.format(tx="optax.adam(0.1)", hyperparams="{}"),
     )
-    assert run_scenario(*case).verdict in (
-        Verdict.IDENTICAL,
-        Verdict.EQUIVALENT,
-    )
+    assert run_scenario(*case).verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
 
 
 def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> None:
