@@ -83,6 +83,13 @@ def assert_left(text: str, code: str) -> None:
     assert code in {site.code for site in result.sites}
 
 
+def left(result: FileResult) -> list[str]:
+    """Line and code of what is left of a file, but for what is left for the sake of others."""
+    sites = [site for site in result.sites if site.status == "unresolved"]
+    others = ("FO901", "FO911")
+    return [f"{site.line} {site.code}" for site in sites if site.code not in others]
+
+
 def project(
     texts: dict[str, str], options: Options | None = None
 ) -> dict[str, FileResult]:

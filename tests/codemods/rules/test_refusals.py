@@ -333,9 +333,8 @@ def test_refused_whole_with_a_reason(code: str, text: str) -> None:
 def test_every_reason_is_documented() -> None:
     for rule in catalogue().values():
         assert rule.summary
-        assert len(rule.explanation) > len(rule.summary) or not rule.code.startswith(
-            "FO9"
-        )
+        if rule.code.startswith("FO9"):
+            assert len(rule.explanation) > len(rule.summary)
 
 
 UNKNOWN_ORIGINS = """
