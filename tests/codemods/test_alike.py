@@ -221,14 +221,10 @@ return Agent(optimizer).optimizer.target
 """,
         "pickle.dump(self, file)",
     ),
-    "where it is made": (
-        "return len(pickle.dumps(definition.create(params))) > 0",
-        "pickle.dumps(definition.create(params))",
-    ),
-    "into the name of another run's": (
-        "optimizer = pickle.loads(stored)\nreturn step(optimizer).target",
-        "pickle.loads(stored)",
-    ),
+    "where it is made":
+        ("return len(pickle.dumps(definition.create(params))) > 0", "pickle.dumps(definition.create(params))"),
+    "into the name of another run's":
+        ("optimizer = pickle.loads(stored)\nreturn step(optimizer).target", "pickle.loads(stored)"),
     "into what is unpacked": (
         """
 stored = pickle.dumps((optimizer, 3))
@@ -247,7 +243,7 @@ return step(optimizer).target
 """,
         "return pickle.loads(stored)",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "line"), UNLIKE_PICKLES.values(), ids=UNLIKE_PICKLES)
@@ -406,10 +402,8 @@ LEFT = {
     "an attribute by a text with names": ("return '{o.target[w].size:d}'.format_map({'o': optimizer})", "FO924"),
     "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
     "measured": ("return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))", "FO924"),
-    "measured by a loop": (
-        "total = 0\nfor leaf in jax.tree_util.tree_leaves(optimizer):\n    total += leaf.size\nreturn total",
-        "FO924",
-    ),
+    "measured by a loop":
+        ("total = 0\nfor leaf in jax.tree_util.tree_leaves(optimizer):\n    total += leaf.size\nreturn total", "FO924"),
     "reduced": ("return jax.tree_util.tree_reduce(lambda total, x: total + x.sum(), optimizer, 0.0)", "FO924"),
     "its leaves told apart": ("return jax.tree_util.tree_leaves(optimizer)[1].shape", "FO924"),
     "its leaves told apart by a function": (
@@ -437,10 +431,8 @@ return dict(zip(names, jax.tree_util.tree_leaves(optimizer)))["step"]
 """,
         "FO924",
     ),
-    "its leaves as arguments": (
-        "return (lambda first, *others: first.shape)(*jax.tree_util.tree_leaves(optimizer))",
-        "FO924",
-    ),
+    "its leaves as arguments":
+        ("return (lambda first, *others: first.shape)(*jax.tree_util.tree_leaves(optimizer))", "FO924"),
     "reduced in their order": ("return jax.tree_util.tree_reduce(lambda x, y: x - y.sum(), optimizer, 0.0)", "FO924"),
     "its leaves told apart by paths": ("return str(jax.tree_util.tree_flatten_with_path(optimizer)[0][0][0])", "FO924"),
 }  # fmt: skip
@@ -701,15 +693,10 @@ OF_MODELS = """
         return jax.tree_util.tree_leaves(both.target)
     """
 JOINED = {
-    "stacked": (
-        "make(definition, 1)",
-        "step(jax.tree_util.tree_map(lambda *x: jnp.stack(x), first, second))",
-    ),
-    "averaged with one that another function made": (
-        "restart(definition, first.target)",
-        "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, step(first), second)",
-    ),
-}
+    "stacked": ("make(definition, 1)", "step(jax.tree_util.tree_map(lambda *x: jnp.stack(x), first, second))"),
+    "averaged with one that another function made":
+        ("restart(definition, first.target)", "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, step(first), second)"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("second", "body"), JOINED.values(), ids=JOINED)

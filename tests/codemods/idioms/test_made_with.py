@@ -25,15 +25,11 @@ STEPS = lines(LOOP, STEP)
 NOT_SAID = {
     "a variable that is set again": ("optim.Adam(base).create(params)", "base = 2 * base", PRINT),
     "an attribute that is set again": ("optim.Adam(config.base).create(params)", "config.base = 1.0", PRINT),
-    "a variable of a comprehension": (
-        "[optim.Adam(rate).create(params) for rate in rates][0]", PRINT,
-    ),
+    "a variable of a comprehension": ("[optim.Adam(rate).create(params) for rate in rates][0]", PRINT),
     "one of two": ("optim.Adam(base if config else rates).create(params)", PRINT),
     "what is computed": ("optim.Adam(config.base()).create(params)", PRINT),
-    "what has changed by the time of a call": (
-        "optim.Adam(base).create(params)",
-        lines("def show():", f"    {PRINT}", "base = 1.0", "show()"),
-    ),
+    "what has changed by the time of a call":
+        ("optim.Adam(base).create(params)", lines("def show():", f"    {PRINT}", "base = 1.0", "show()")),
 }  # fmt: skip
 
 
@@ -57,10 +53,7 @@ SAID = {
     "a variable of the module": ("optim.Adam(LEARNING_RATE).create(params)", "LEARNING_RATE"),
     "a number": ("optim.Adam(3e-4).create(params)", "3e-4"),
     "nothing": ("optim.Adam().create(params)", "None"),
-    "one of two classes": (
-        "(optim.Adam(base) if config else optim.Momentum(base)).create(params)",
-        "base",
-    ),
+    "one of two classes": ("(optim.Adam(base) if config else optim.Momentum(base)).create(params)", "base"),
 }  # fmt: skip
 
 

@@ -48,10 +48,8 @@ READER = "\n        def read(any_state):\n            return any_state.optimizer
 KEPT = {
     "a step that begins elsewhere": ("TrainState(step=0,", "TrainState(step=7,", "its step does not begin at 0"),
     "a step that goes by two": ("step=state.step + 1", "step=state.step + 2", f"{COUNT} (train.py:19)"),
-    "the optimizer is handed on": (
-        "return state.optimizer.target", "return state.optimizer",
-        "its optimizer is handed on at train.py:24",
-    ),
+    "the optimizer is handed on":
+        ("return state.optimizer.target", "return state.optimizer", "its optimizer is handed on at train.py:24"),
     "the optimizer comes from another state": (
         "optimizer = state.optimizer.apply_gradient",
         "optimizer = create(state.optimizer.target).optimizer.apply_gradient",
@@ -91,14 +89,10 @@ KEPT = {
         for asked in ("raw['optimizer']", "raw['states'].pop('optimizer', None)", "'optimizer' in raw")
     },
     "a pattern takes it apart": (END, PATTERN + END, "its fields may be listed or read by name at train.py:25"),
-    "methods of its own use the optimizer": (
-        "            stats: Any\n", "            stats: Any\n" + METHOD,
-        "its own methods use the optimizer",
-    ),
-    "another class derives from it": (
-        "        def create(params):", OTHER + "        def create(params):",
-        "another class derives from it",
-    ),
+    "methods of its own use the optimizer":
+        ("            stats: Any\n", "            stats: Any\n" + METHOD, "its own methods use the optimizer"),
+    "another class derives from it":
+        ("        def create(params):", OTHER + "        def create(params):", "another class derives from it"),
     "another decorator": (
         "@flax.struct.dataclass", "@registered\n        @flax.struct.dataclass",
         "it is no plain `flax.struct.dataclass`",
@@ -152,10 +146,8 @@ CHANGED = "            return state.replace(optimizer=optimizer, stats=stats)\n"
 READ = "            print(old.target)\n"
 
 KEPT_UNCOUNTED = {
-    "fields that are unpacked where it changes": (
-        CHANGED, CHANGED.replace("stats=stats", "**stats"),
-        "its fields are unpacked at train.py:18",
-    ),
+    "fields that are unpacked where it changes":
+        (CHANGED, CHANGED.replace("stats=stats", "**stats"), "its fields are unpacked at train.py:18"),
     "a new optimizer for an old state": (
         CHANGED, "            fresh = optim.Adam(0.1).create(grads)\n" + CHANGED.replace("=optimizer", "=fresh"),
         "its optimizer comes from elsewhere at train.py:19",
@@ -176,27 +168,21 @@ KEPT_UNCOUNTED = {
         STEPPED, RATED + "            stats = {}\n",
         "the learning rate at train.py:17 would be another where the state changes",
     ),
-    "fields that are unpacked where it is made": (
-        MADE, MADE.replace("stats={}", "**{'stats': {}}"),
-        "its fields are unpacked at train.py:14",
-    ),
+    "fields that are unpacked where it is made":
+        (MADE, MADE.replace("stats={}", "**{'stats': {}}"), "its fields are unpacked at train.py:14"),
     "made of all that a function gives": (
         MADE, "            return TrainState(*fields(optim.Adam(0.1), params))\n",
         "its fields are unpacked at train.py:14",
     ),
-    "made without an optimizer": (
-        MADE, MADE + "\n        EMPTY = TrainState(stats={})\n",
-        "it has no optimizer at train.py:16",
-    ),
+    "made without an optimizer":
+        (MADE, MADE + "\n        EMPTY = TrainState(stats={})\n", "it has no optimizer at train.py:16"),
     "made for one of two": (
         MADE,
         "            if stats_only:\n    " + ONE.replace("(params)", "({})") + "            else:\n    " + ONE + NAMED,
         "its optimizers are made for different parameters before train.py:18",
     ),
-    "the optimizer is used before the state is made": (
-        MADE, ONE + "            show(optimizer)\n" + NAMED,
-        "its optimizer is used by itself before train.py:16",
-    ),
+    "the optimizer is used before the state is made":
+        (MADE, ONE + "            show(optimizer)\n" + NAMED, "its optimizer is used by itself before train.py:16"),
     "another function makes the optimizer": (
         MADE,
         MADE.replace("optim.Adam(0.1).create", "make") + "\n        def make(params):\n"
@@ -215,10 +201,8 @@ KEPT_UNCOUNTED = {
         MADE, MADE.replace("(params)", "(params, focus=optim.ModelParamTraversal(lambda path, _: 'bias' in path))"),
         "its optimizer is not made plainly at train.py:14",
     ),
-    "parameters that are an array": (
-        MADE, MADE.replace("(params)", "(jax.numpy.zeros(3))"),
-        "its parameters are an array or a dataclass",
-    ),
+    "parameters that are an array":
+        (MADE, MADE.replace("(params)", "(jax.numpy.zeros(3))"), "its parameters are an array or a dataclass"),
     "the definition is read": (
         CHANGED, "            show(state.optimizer.optimizer_def)\n" + CHANGED,
         "its optimizer is used by itself at train.py:18",

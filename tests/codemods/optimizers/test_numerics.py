@@ -59,13 +59,10 @@ HIDING = ("factored", "multiply_by_parameter_scale")
 """Arguments of Adafactor that leave others without effect."""
 
 PARAMS = {
-    "Dense_0": {
-        "kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3),
-        "bias": np.zeros(3),
-    },
+    "Dense_0": {"kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3), "bias": np.zeros(3)},
     "tiny": {"kernel": np.linspace(0.1, -0.2, 24).reshape(2, 2, 2, 3)},
     "temperature": np.asarray(0.7),
-}
+}  # fmt: skip
 """Parameters of every rank, some zero. Those called tiny get tiny gradients, which show where epsilon stands."""
 
 
@@ -143,16 +140,8 @@ def test_factors_large_matrices_alike(form: Form) -> None:
     ("legacy", "wrong"),
     [
         pytest.param("optim.LAMB(0.01, eps=1e-6)", "optim.LAMB(0.01, eps=1.1e-6)", id="LAMB, epsilon"),
-        pytest.param(
-            "optim.RMSProp(0.01, eps=1e-8)",
-            "optim.RMSProp(0.01, eps=1.1e-8)",
-            id="RMSProp, epsilon",
-        ),
-        pytest.param(
-            "optim.Adafactor(0.01)",
-            "optim.Adafactor(0.01, decay_rate=0.8000001)",
-            id="Adafactor, decay",
-        ),
+        pytest.param("optim.RMSProp(0.01, eps=1e-8)", "optim.RMSProp(0.01, eps=1.1e-8)", id="RMSProp, epsilon"),
+        pytest.param("optim.Adafactor(0.01)", "optim.Adafactor(0.01, decay_rate=0.8000001)", id="Adafactor, decay"),
     ],
 )  # fmt: skip
 def test_finds_a_wrong_number(legacy: str, wrong: str) -> None:

@@ -41,10 +41,7 @@ return target_of(optimizer), target_of(types.SimpleNamespace(**{'target': params
 """,
 }
 REWRITTEN = {
-    "getattr": (
-        "return getattr(optimizer, 'target')",
-        "return getattr(optimizer, 'params')",
-    ),
+    "getattr": ("return getattr(optimizer, 'target')", "return getattr(optimizer, 'params')"),
     "an optimizer, or its parameters": (
         """
 def params_of(x):
@@ -73,7 +70,7 @@ return operator.attrgetter('optimizer.target')(agent)
 """,
         "operator.attrgetter('optimizer.params')(",
     ),
-}
+}  # fmt: skip
 OTHERS = {
     "a getter of other objects": """
 class Batch:

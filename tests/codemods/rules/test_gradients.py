@@ -128,11 +128,8 @@ VALUE_AND_GRAD = "jax.value_and_grad(loss_fn)(optimizer.params)"
 WITH_AUX = "jax.value_and_grad(loss_fn, has_aux=True)(optimizer.params)"
 REWRITTEN = {
     "a loss": (SCALAR, "loss, grad = optimizer.compute_gradient(loss_fn)", [f"loss, grad = {VALUE_AND_GRAD}"]),
-    "a loss with auxiliary": (
-        PAIR,
-        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
-        [f"(loss, error), grad = {WITH_AUX}"],
-    ),
+    "a loss with auxiliary":
+        (PAIR, "loss, error, grad = optimizer.compute_gradient(loss_fn)", [f"(loss, error), grad = {WITH_AUX}"]),
     "loss, auxiliary and gradient in one": (
         PAIR,
         "all = optimizer.compute_gradient(loss_fn)",

@@ -40,11 +40,8 @@ TAKEN = f"first, second = {HYPER_PARAMS}"
 LEFT = {
     "hyperparameters from elsewhere": (ADAM, step(new("config.hyper_params")), "FO910"),
     "those of another state": (ADAM, step(new("optimizer.state")), "FO910"),
-    "those of a definition, made by its method": (
-        ADAM,
-        step("optimizer.optimizer_def.update_hyper_params(learning_rate=rate)"),
-        "FO910",
-    ),
+    "those of a definition, made by its method":
+        (ADAM, step("optimizer.optimizer_def.update_hyper_params(learning_rate=rate)"), "FO910"),
     "set in a statement before": (ADAM, lines(f"hyper_params = {new(HYPER_PARAMS)}", step("hyper_params")), "FO910"),
     "a rate that is a part of the old one": (
         ADAM.replace("0.1", "config.rate()"),
@@ -67,16 +64,10 @@ LEFT = {
         lines(f"first = {HYPER_PARAMS}[0]", f"second = {HYPER_PARAMS}[1]", step(new("first"), new("second"))),
         "FO910",
     ),
-    "names that are set by a loop": (
-        GROUPS,
-        lines(f"for first, second in [{HYPER_PARAMS}]:", f"    {step(new('first'), new('second'))}"),
-        "FO910",
-    ),
-    "names that are unpacked from elsewhere": (
-        GROUPS,
-        lines("first, second = config", step(new("first"), new("second"))),
-        "FO910",
-    ),
+    "names that are set by a loop":
+        (GROUPS, lines(f"for first, second in [{HYPER_PARAMS}]:", f"    {step(new('first'), new('second'))}"), "FO910"),
+    "names that are unpacked from elsewhere":
+        (GROUPS, lines("first, second = config", step(new("first"), new("second"))), "FO910"),
     "those of another place": (GROUPS, lines(TAKEN, step(new("first"), new("config.second"))), "FO910"),
     "a step that keeps the rate of a group": (GROUPS, lines(TAKEN, step("first", new("second"))), "FO910"),
 }  # fmt: skip

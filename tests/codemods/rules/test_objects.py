@@ -295,16 +295,10 @@ CALLED = """
 """
 MISCALLED = {
     "a creation with too many": ("optimizer = optim.Adam(0.1).create(params, None, 3)", "FO905", "too many positional"),
-    "a focus from elsewhere": (
-        "optimizer = optim.Adam(0.1).create(params, focus=rest[0])",
-        "FO915",
-        "this `focus` comes from",
-    ),
-    "a step with a rate of None": (
-        "optimizer = optimizer.apply_gradient(grads, learning_rate=None)",
-        "FO910",
-        "sets the learning rate to None",
-    ),
+    "a focus from elsewhere":
+        ("optimizer = optim.Adam(0.1).create(params, focus=rest[0])", "FO915", "this `focus` comes from"),
+    "a step with a rate of None":
+        ("optimizer = optimizer.apply_gradient(grads, learning_rate=None)", "FO910", "sets the learning rate to None"),
     "a step with two rates": (
         "optimizer = optimizer.apply_gradient(grads, learning_rate=0.1, hyper_params=more)",
         "FO910",

@@ -251,12 +251,9 @@ def two(first: str, second: str, rate: str, ways: tuple[str, str]) -> str:
     [
         ("optim.Adam(0.1)", "optim.Adam()"),
         ("optim.Momentum(0.1, beta=0.5)", "optim.Momentum()"),
-        (
-            "optim.Adam(0.1, weight_decay=0.01)",
-            "optim.Adam(beta1=0.8, weight_decay=0.1)",
-        ),
+        ("optim.Adam(0.1, weight_decay=0.01)", "optim.Adam(beta1=0.8, weight_decay=0.1)"),
     ],
-)
+)  # fmt: skip
 def test_what_one_optimizer_stores_another_goes_on_with(
     first: str, second: str, ways: tuple[str, str]
 ) -> None:

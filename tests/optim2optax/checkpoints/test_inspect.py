@@ -244,11 +244,8 @@ def copies(number: int) -> Callable[[Any], Any]:
 
 SHOWN = {
     "no optimizer": (lambda _: {"epoch": 3}, "no optimizer and no train state", "also: epoch (int)"),
-    "a train state alone": (
-        train_state,
-        "the whole file: a train state, step 12, 1 parameter of 2 numbers",
-        "  w  (2,) float64",
-    ),
+    "a train state alone":
+        (train_state, "the whole file: a train state, step 12, 1 parameter of 2 numbers", "  w  (2,) float64"),
     "a rule of the program's own": (
         own_rule,
         "the whole file: a legacy optimizer of its own kind, step 3, 2 parameters of 8 numbers",

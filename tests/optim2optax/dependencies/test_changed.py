@@ -24,19 +24,15 @@ REQUIREMENTS = {
     "no versions": ("flax\nclu\n", "flax\noptax\nclu\n"),
     "sorted names": ("absl-py\nflax\njax\nnumpy\nscipy\n", "absl-py\nflax\njax\nnumpy\noptax\nscipy\n"),
     "the last line, without an end": ("numpy\njax\nflax>=0.3", "numpy\njax\nflax>=0.3\noptax>=0.2.4"),
-    "lines that go on": (
-        "flax==0.3.4 \\\n  --no-binary flax\njax\n",
-        "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n",
-    ),
+    "lines that go on":
+        ("flax==0.3.4 \\\n  --no-binary flax\njax\n", "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n"),
     "a version behind the end of a line": ("jax \\\n  ==0.2.9\n", "jax \\\n  >=0.4.27\n"),
     "options and other packages": (
         "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax==0.2  # a\n\n# end",
         "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax>=0.4.27  # a\n\n# end",
     ),
-    "what optax needs": (
-        "jax\nnumpy<1.20\nscipy==1.5\nchex==0.0.8\n",
-        "jax\nnumpy>=1.24.1\nscipy>=1.9.0\nchex>=0.1.87\n",
-    ),
+    "what optax needs":
+        ("jax\nnumpy<1.20\nscipy==1.5\nchex==0.0.8\n", "jax\nnumpy>=1.24.1\nscipy>=1.9.0\nchex>=0.1.87\n"),
 }  # fmt: skip
 
 

@@ -12,20 +12,14 @@ from tests.optim2optax.dependencies.files import CHANGING, result_of, text
 ENOUGH = {
     "a version that is admitted": ("requirements.txt", "flax==0.10.2\noptax==0.2.4\n"),
     "an open end": ("requirements.txt", "flax>=0.3.4\noptax\njax>=0.2.5\n"),
-    "what their repositories have now": (
-        "requirements.txt",
-        "flax @ git+https://github.com/google/flax.git#egg=flax\noptax\n",
-    ),
-    "what a repository has now, by its place alone": (
-        "requirements.txt",
-        "flax\ngit+https://github.com/google-deepmind/optax\n",
-    ),
+    "what their repositories have now":
+        ("requirements.txt", "flax @ git+https://github.com/google/flax.git#egg=flax\noptax\n"),
+    "what a repository has now, by its place alone":
+        ("requirements.txt", "flax\ngit+https://github.com/google-deepmind/optax\n"),
     "an upper end above": ("requirements.txt", "flax>=0.3.4,<0.9\noptax~=0.2\n"),
     "versions that are left out": ("requirements.txt", "flax!=0.8.*,!=0.9.0\noptax!=0.2.4\n"),
-    "packages with like names": (
-        "requirements.txt",
-        "flaxmodels==0.1\njax-md==0.1\nmy-flax==1\noptax-extra==1\nnumpy-stl<1\n",
-    ),
+    "packages with like names":
+        ("requirements.txt", "flaxmodels==0.1\njax-md==0.1\nmy-flax==1\noptax-extra==1\nnumpy-stl<1\n"),
     "an old package without Flax or JAX": ("requirements.txt", "numpy==1.19.5\nscipy<1.5\n"),
     "names in comments": ("requirements.txt", "# flax==0.3.4\nnumpy  # jax==0.2\n"),
     "constraints on Flax alone": ("constraints.txt", "flax<0.9\n"),
@@ -33,18 +27,14 @@ ENOUGH = {
     "a version in a variable": ("setup.py", 'FLAX = ">=0.9"\nsetup(install_requires=["flax" + FLAX])\n'),
     "another key": ("setup.cfg", "[metadata]\nname = flax\ndescription = flax==0.3.4\n"),
     "the Python of a setup.cfg": ("setup.cfg", "[options]\npython_requires = >=3.6\ninstall_requires =\n    jax\n"),
-    "another table": (
-        "pyproject.toml",
-        '[tool.black]\nflax = "==0.3.4"\n[project]\nname = "flax"\nversion = "0.3.4"\n',
-    ),
+    "another table":
+        ("pyproject.toml", '[tool.black]\nflax = "==0.3.4"\n[project]\nname = "flax"\nversion = "0.3.4"\n'),
     "optax in the base": (
         "pyproject.toml",
         '[project]\ndependencies = ["optax"]\n\n[project.optional-dependencies]\nmodels = ["flax"]\n',
     ),
-    "Poetry's way": (
-        "pyproject.toml",
-        '[tool.poetry.dependencies]\npython = "^3.9"\nflax = "*"\noptax = "^0.2"\njax = "^0"\n',
-    ),
+    "Poetry's way":
+        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\nflax = "*"\noptax = "^0.2"\njax = "^0"\n'),
     "conda's way": ("environment.yml", "dependencies:\n  - flax\n  - optax=0.2\n  - jax>=0.3|0.2.9\n  - python=3.11\n"),
     "pip's part of an environment": ("environment.yml", "dependencies:\n- optax\n- pip:\n  - flax>0.7\n"),
     "an environment without dependencies": ("environment.yml", "# flax\nname: flax\nchannels: [conda-forge]\n"),
