@@ -267,15 +267,16 @@ def test_a_search_that_takes_too_long_keeps_what_goes_well() -> None:
 
 
 RAISED = {
-    "what fails in no file": ValueError("nothing"),
-    "what is no fault of this tool": BrokenPipeError("nothing"),
+    "what fails in no file": (ValueError("nothing"), 0),
+    "what is no fault of this tool": (BrokenPipeError("nothing"), 1),
 }
 
 
-@pytest.mark.parametrize("error", RAISED.values(), ids=RAISED)
-def test_what_no_file_is_to_blame_for_is_raised(error: Exception) -> None:
-    def run(_: object, __: object) -> None:
-        raise error
+@pytest.mark.parametrize(("error", "least"), RAISED.values(), ids=RAISED)
+def test_what_no_file_is_to_blame_for_is_raised(error: Exception, least: int) -> None:
+    def run(paths: Iterable[str], _: object) -> None:
+        if len([*paths]) >= least:
+            raise error
 
     with pytest.raises(type(error), match="nothing"):
         contained(NAMES, run)
