@@ -5,15 +5,8 @@ import re
 import sys
 from collections.abc import Collection, Iterator
 
-METHODS = frozenset(
-    {
-        "apply_gradient",
-        "compute_gradient",
-        "compute_gradients",
-        "optimizer_def",
-        "param_states",
-    }
-)
+METHODS = {"apply_gradient", "compute_gradient", "compute_gradients"}
+METHODS |= {"optimizer_def", "param_states"}
 """Attributes that nothing but a legacy optimizer has."""
 
 ELSEWHERE = sys.stdlib_module_names | {"jax", "numpy", "optax"}
@@ -31,19 +24,18 @@ def own_members(code: str) -> set[str]:
         if isinstance(node, ast.ClassDef) and not any(
             "Optim" in ast.unparse(base) for base in node.bases
         ):
-            inner = list(ast.walk(node))
-            own |= {found.name for found in inner if isinstance(found, ast.FunctionDef)}
-            own |= {
-                ast.unparse(found.target)
-                for found in inner
-                if isinstance(found, ast.AnnAssign)
-            }
-            own |= {
-                found.attr
-                for found in inner
-                if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
-            }
+            own |= set(filter(None, map(_defined, ast.walk(node))))
     return own & METHODS
+
+
+def _defined(node: ast.AST) -> str | None:
+    """The name of what a part of a class defines."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.Attribute(attr=name, ctx=ast.Store()):
+            return name
+        case ast.AnnAssign(target=target):
+            return ast.unparse(target)
+    return None
 
 
 def remains(code: str, own: Collection[str] = ()) -> dict[int, str]:
@@ -101,19 +93,13 @@ def _imported(tree: ast.Module) -> list[tuple[str, str]]:
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [
-                (alias.asname, alias.name) for alias in node.names if alias.asname
-            ]
-            names += [
-                (alias.name.split(".")[0],) * 2
-                for alias in node.names
-                if not alias.asname
-            ]
+            for alias in node.names:
+                top = alias.name.split(".")[0]
+                names.append((alias.asname, alias.name) if alias.asname else (top, top))
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            names += [
-                (alias.asname or alias.name, f"{node.module}.{alias.name}")
-                for alias in node.names
-            ]
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                names.append((alias.asname or alias.name, whole))
     return names
 
 
@@ -126,24 +112,15 @@ def _resolved(node: ast.AST, names: dict[str, str]) -> str:
 
 
 def _is_member(node: ast.Attribute, code: str, names: dict[str, str]) -> bool:
-    if _resolved(node.value, names).partition(".")[0] in ELSEWHERE or (
-        "jax" not in code and "flax" not in code
-    ):
+    top = _resolved(node.value, names).partition(".")[0]
+    if top in ELSEWHERE or ("jax" not in code and "flax" not in code):
         return False
     owner = node.value
     while isinstance(owner, ast.Subscript | ast.Call):
         owner = owner.value if isinstance(owner, ast.Subscript) else owner.func
-    name = (
-        owner.attr
-        if isinstance(owner, ast.Attribute)
-        else owner.id
-        if isinstance(owner, ast.Name)
-        else ""
-    )
-    if (
-        node.attr == "optimizer_def" and name == "self"
-    ):  # a field of a class of the file's own
-        return False
+    name = str(getattr(owner, "attr", None) or getattr(owner, "id", ""))
+    if node.attr == "optimizer_def" and name == "self":
+        return False  # a field of a class of the file's own
     return node.attr in METHODS or (
         node.attr == "target" and OPTIMIZER.search(name) is not None
     )

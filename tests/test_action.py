@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+from tests.optim2optax.folders import write_files
 from tests.optim2optax.processes import Done, environment, run_program
 from tests.optim2optax.programs import MODERN, STEPS, TRAIN
 
@@ -15,13 +16,10 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 def step(name: str) -> str:
     """The shell script of a step."""
-    text = ACTION.read_text()
-    found = re.search(
-        rf"- name: {name}\n(?:.*\n)*?      run: (\|\n(?:        .*\n|\n)+|.*\n)", text
-    )
+    script = r"      run: (\|\n(?:        .*\n|\n)+|.*\n)"
+    found = re.search(rf"- name: {name}\n(?:.*\n)*?{script}", ACTION.read_text())
     assert found is not None
-    script = found[1]
-    return dedent(script.removeprefix("|\n"))
+    return dedent(found[1].removeprefix("|\n"))
 
 
 def run(name: str, folder: Path, **variables: str) -> Done:
@@ -42,12 +40,11 @@ def run(name: str, folder: Path, **variables: str) -> Done:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    source = tmp_path / "src" / "train.py"
-    source.parent.mkdir()
-    source.write_text(
-        "from flax import optim\n\n\ndef create(params):\n    return optim.GradientDescent(0.1).create(params)\n"
+    create = (
+        "def create(params):\n    return optim.GradientDescent(0.1).create(params)\n"
     )
-    return tmp_path
+    text = f"from flax import optim\n\n\n{create}"
+    return write_files(tmp_path, {"src/train.py": text})
 
 
 def test_legacy_code_fails_the_check_with_annotations(project: Path) -> None:
@@ -63,9 +60,8 @@ def test_one_file_of_three_is_checked_within_its_project(project: Path) -> None:
     done = run("Rewrite check", project, PATHS="src/steps.py")
     assert done.returncode == 1
     assert "file=src/steps.py,line=2,col=12" in done.stdout
-    assert (
-        "This optimizer is used in src/loop.py too, which was not named" in done.stdout
-    )
+    told = "This optimizer is used in src/loop.py too, which was not named"
+    assert told in done.stdout
     assert done.stdout.count("::") == 2  # one annotation
     (project / "src" / "steps.py").write_text(MODERN)
     assert run("Rewrite check", project, PATHS="src/steps.py").returncode == 0
@@ -76,12 +72,9 @@ def test_parity_leaves_reports_and_a_summary(project: Path) -> None:
     reports = project / "temp" / "parity"
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {path.name for path in reports.iterdir()} == {
-        "parity.json",
-        "parity.xml",
-        "parity.html",
-        "parity.md",
-    }
+    kinds = ("html", "json", "md", "xml")
+    names = sorted(path.name for path in reports.iterdir())
+    assert names == [f"parity.{kind}" for kind in kinds]
     assert "src/train.py:5 GradientDescent" in (project / "summary").read_text()
     assert (project / "output").read_text() == f"report={reports}/parity.json\n"
 

@@ -76,10 +76,8 @@ class Row:
 
 def bare(use: str, line: str) -> Row:
     """A definition that is used without an optimizer."""
-    return Row(
-        use,
-        after=f"params, state = optimizer.target, definition.init_state(params)\n{line}",
-    )
+    state = "params, state = optimizer.target, definition.init_state(params)"
+    return Row(use, after=f"{state}\n{line}")
 
 
 STATES = "optimizer.state.param_states"
@@ -271,16 +269,11 @@ def became(row: Row) -> str:
     files = {"train.py": row.program, "common.py": COMMON}
     found = verdict(files)
     assert found.kind in ("equal", "refused"), f"{row.use}: {found.kind}: {found.why}"
-    sites = [
-        site
-        for result in migrate(
-            [Source(path, text.encode()) for path, text in files.items()]
-        )
-        for site in result.sites
-    ]
+    results = migrate([Source(path, text.encode()) for path, text in files.items()])
+    sites = [site for result in results for site in result.sites]
     if found.kind == "equal":
         return "interface" if any(site.code == "FO706" for site in sites) else "optax"
-    left = next(
+    left, *_ = (
         site
         for site in sites
         if site.status == "unresolved" and site.code not in ("FO901", "FO911")

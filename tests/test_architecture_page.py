@@ -49,14 +49,9 @@ def _defined(node: ast.stmt) -> set[str]:
 
 
 def test_each_room_is_there_and_none_is_left_out() -> None:
-    rooms = {
-        room for row in ROOM.findall(PAGE) for room in re.findall(r"`(\w+)/?`", row)
-    }
-    packages = (
-        path for path in (ROOT / "codemods").iterdir() if path.suffix in ("", ".py")
-    )
-    present = {path.stem for path in packages if path.stem[0] not in "._"}
-    assert rooms >= present
+    rooms = {*re.findall(r"`(\w+)/?`", "\n".join(ROOM.findall(PAGE)))}
+    paths = [path for path in (ROOT / "codemods").iterdir() if path.stem[0] not in "._"]
+    assert rooms >= {path.stem for path in paths if path.suffix in ("", ".py")}
 
 
 def test_what_the_text_names_is_there() -> None:
@@ -64,7 +59,6 @@ def test_what_the_text_names_is_there() -> None:
     named = set(re.findall(r"`([a-z_2]+(?:/[a-z_]+)+)(?:\.py)?/?`", PAGE))
     packages = [ROOT, ROOT / "codemods", ROOT / "optim2optax"]
     for word in named:
-        places = [
-            package / f"{word}{end}" for package in packages for end in ("", ".py")
-        ]
+        places = [package / word for package in packages]
+        places += [place.with_name(f"{place.name}.py") for place in places]
         assert any(place.exists() for place in places), word

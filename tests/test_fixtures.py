@@ -15,9 +15,8 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
 NOTEBOOKS = sorted(path.parent for path in FIXTURES.glob("*/before.ipynb"))
 CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
-FUNCTIONAL_CASES = sorted(
-    path.parent for path in FIXTURES.glob("*/after_functional.py")
-)
+FUNCTIONAL_FILES = FIXTURES.glob("*/after_functional.py")
+FUNCTIONAL_CASES = sorted(path.parent for path in FUNCTIONAL_FILES)
 IN_CHAINS = words("optimizer_zoo traversal_frozen_rest weight_norm")
 """With these, every optimizer, and what is done to one, is trained in the form of chains, too."""
 MORE_IN_CHAINS = words("""
@@ -48,12 +47,10 @@ MORE_RENAMED = words("clip_in_chain mnist_momentum pmap_replicate")
 
 def trained(form: str, usual: Iterable[str], long: Iterable[str]) -> list[ParameterSet]:
     """Fixtures to train in a form, those that take long as thorough ones."""
-    marks = {name: [pytest.mark.thorough] for name in long}
     return [
-        pytest.param(
-            FIXTURES / name, form, id=f"{form}-{name}", marks=marks.get(name, [])
-        )
-        for name in (*usual, *marks)
+        pytest.param(FIXTURES / name, form, id=f"{form}-{name}", marks=marks)
+        for names, marks in ((usual, []), (long, [pytest.mark.thorough]))
+        for name in names
     ]
 
 
@@ -70,18 +67,12 @@ FORMS = {
 IN_ANOTHER_FORM = {*others(FUNCTIONAL_CASES, LONG_IN_FUNCTIONAL_STYLE), *RENAMED}
 """What is trained so in each run is trained as a train state by its own names among all tests."""
 
+THOROUGH = (*LONG, *sorted(IN_ANOTHER_FORM.difference(LONG)))
+IN_PARTS = others(FUNCTIONAL_CASES, LONG_IN_FUNCTIONAL_STYLE)
 TRAINED = [
-    *trained(
-        "alias",
-        others(CASES, {*LONG, *IN_ANOTHER_FORM}),
-        [*LONG, *sorted(IN_ANOTHER_FORM.difference(LONG))],
-    ),
+    *trained("alias", others(CASES, THOROUGH), THOROUGH),
     *trained("chain", IN_CHAINS, MORE_IN_CHAINS),
-    *trained(
-        "functional",
-        others(FUNCTIONAL_CASES, LONG_IN_FUNCTIONAL_STYLE),
-        LONG_IN_FUNCTIONAL_STYLE,
-    ),
+    *trained("functional", IN_PARTS, LONG_IN_FUNCTIONAL_STYLE),
     *trained("renamed", RENAMED, MORE_RENAMED),
 ]
 FUNCTIONAL = FORMS["functional"]
@@ -118,10 +109,8 @@ def test_rewrites_as_expected_in_functional_style(case: Path) -> None:
     expected = case / "after_functional.py"
 
     assert [site for site in result.sites if site.status != "rewritten"] == []
-    assert (
-        result.after.decode()
-        == (expected if expected.exists() else case / "after.py").read_text()
-    )
+    expected = expected if expected.exists() else case / "after.py"
+    assert result.after.decode() == expected.read_text()
     assert not migrate([Source("after.py", result.after)], FUNCTIONAL)[0].changed
 
 
@@ -159,27 +148,24 @@ def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     assert {site.status for site in result.sites} == {"rewritten"}
     assert not rewritten(case / "after.ipynb", "alias").changed
 
-    outcome = scenario_case(
-        case.name, case / "scenario.py", case / "before.ipynb", case / "after.ipynb"
-    ).outcome
+    files = (case / name for name in ("scenario.py", "before.ipynb", "after.ipynb"))
+    outcome = scenario_case(case.name, *files).outcome
     assert outcome in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
 
 
 if __name__ == "__main__":
     for folder in NOTEBOOKS:
-        (folder / "after.ipynb").write_bytes(
-            rewritten(folder / "before.ipynb", "alias").after
-        )
+        after = rewritten(folder / "before.ipynb", "alias").after
+        (folder / "after.ipynb").write_bytes(after)
     for folder in CASES:
-        (folder / "after.py").write_bytes(
-            rewritten(folder / "before.py", "alias").after
+        alias, chain, functional = (
+            rewritten(folder / "before.py", form).after
+            for form in ("alias", "chain", "functional")
         )
-        functional = rewritten(folder / "before.py", "functional").after
+        (folder / "after.py").write_bytes(alias)
         (folder / "after_functional.py").unlink(missing_ok=True)
-        if functional != (folder / "after.py").read_bytes():
+        if functional != alias:
             (folder / "after_functional.py").write_bytes(functional)
         if folder in CHAIN_CASES:
-            (folder / "after_chain.py").write_bytes(
-                rewritten(folder / "before.py", "chain").after
-            )
+            (folder / "after_chain.py").write_bytes(chain)
         sys.stdout.write(f"{folder.name}\n")

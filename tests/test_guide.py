@@ -52,20 +52,15 @@ class Section:
         """A block behind the first, with its text and verdict as they are now."""
         kind, text = block["kind"], block["text"]
         if kind == "Report":
-            return (
-                block["head"]
-                + _reasons(_rewritten(self.source, Options(ignore=("FO706",))))
-                + block["tail"]
-            )
+            result = _rewritten(self.source, Options(ignore=("FO706",)))
+            return block["head"] + _reasons(result) + block["tail"]
         if kind == "Partly":
-            self.after = _rewritten(
-                self.source, Options(partial=True, ignore=("FO706",))
-            ).after.decode()
+            partly = Options(partial=True, ignore=("FO706",))
+            self.after = _rewritten(self.source, partly).after.decode()
             return block["head"] + self.after + block["tail"]
         if kind == "After":
-            text = self.after = _complete(
-                _rewritten(self.source, OPTIONS[block["how"]])
-            )
+            result = _rewritten(self.source, OPTIONS[block["how"]])
+            text = self.after = _complete(result)
         elif kind == "Edited":
             self.source = with_definitions(self.before, text)
             self.after = _complete(_rewritten(self.source))
@@ -74,11 +69,8 @@ class Section:
         return f"{block['head']}{text}{block['tail']}\n{self._verdict(self.after)}"
 
     def _verdict(self, program: str) -> str:
-        found = compare_trajectories(
-            self.trajectory,
-            _train(self.folder, program, legacy=False),
-            closed_loop=True,
-        )
+        after = _train(self.folder, program, legacy=False)
+        found = compare_trajectories(self.trajectory, after, closed_loop=True)
         return f"Parity: **{found.verdict.value}**{_start(found)}, error over movement {found.error:.1e} in {STEPS} steps.\n"
 
 
@@ -107,9 +99,8 @@ def with_definitions(program: str, definitions: str) -> str:
     places = {name: node for node in ast.parse(program).body for name in _names(node)}
     lines, edits, new = program.splitlines(keepends=True), [], ""
     for node in ast.parse(definitions).body:
-        new += "".join(
-            definitions.splitlines(keepends=True)[_first(node) : node.end_lineno]
-        )
+        whole = definitions.splitlines(keepends=True)
+        new += "".join(whole[_first(node) : node.end_lineno])
         if old := next((places[name] for name in _names(node) if name in places), None):
             edits.append((_first(old), old.end_lineno, new))
             new = ""
@@ -127,10 +118,8 @@ def _names(node: ast.stmt) -> list[str]:
 
 def _first(node: ast.stmt) -> int:
     """The index of its first line, that of a decorator if it has one."""
-    decorators = (
-        node.decorator_list if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
-    )
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)]) - 1
 
 
 def summary() -> str:
@@ -140,9 +129,8 @@ def summary() -> str:
         for block in BLOCK.finditer(page.read_text()):
             found = PARITY.search(block[0])
             if found is not None and found[1] == "different":
-                rows.append(
-                    f"| [{block['how'].removeprefix(', ')}]({page.name}) | {found[2]} |\n"
-                )
+                how = block["how"].removeprefix(", ")
+                rows.append(f"| [{how}]({page.name}) | {found[2]} |\n")
     return TABLE + "".join(rows)
 
 
@@ -160,15 +148,11 @@ def _complete(result: FileResult) -> str:
 def _reasons(result: FileResult) -> str:
     """What the report says of the sites that stand in the way, without those that only share an optimizer with them."""
     lines = click.unstyle(render(Report([result]))).splitlines()
-    causes = [
-        number
-        for number, line in enumerate(lines)
-        if re.search(r" FO9(?!01|11)\d\d ", line)
-    ]
+    cause = re.compile(r" FO9(?!01|11)\d\d ")
+    causes = [number for number, line in enumerate(lines) if cause.search(line)]
     assert causes
-    return "".join(
-        f"{line}\n" for number in causes for line in lines[number : number + 2]
-    )
+    told = (line for number in causes for line in lines[number : number + 2])
+    return "".join(f"{line}\n" for line in told)
 
 
 def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
@@ -185,30 +169,21 @@ def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
         for _ in range(STEPS)
     ]
     with legacy_flax() if legacy else nullcontext(), precise():
-        module = load_module(path, "train", legacy)
-        return [
-            jax.tree_util.tree_map(np.array, parameters(state))
-            for state in module.train(params, batches)
-        ]
+        states = load_module(path, "train", legacy).train(params, batches)
+        return [jax.tree_util.tree_map(np.array, parameters(one)) for one in states]
 
 
 def _start(found: Comparison) -> str:
-    return (
-        ""
-        if found.first_difference is None
-        else f" from step {found.first_difference.step + 1} on"
-    )
+    first = found.first_difference
+    return "" if first is None else f" from step {first.step + 1} on"
 
 
 def _without_rounding(page: str) -> str:
     """A page in which figures below the gate, which are rounding, are all alike."""
 
     def alike(match: re.Match[str]) -> str:
-        return (
-            "Parity: the same function"
-            if match[1] != "different" and float(match[2]) < REPLAY_GATE
-            else match[0]
-        )
+        is_same = match[1] != "different" and float(match[2]) < REPLAY_GATE
+        return "Parity: the same function" if is_same else match[0]
 
     return PARITY.sub(alike, page)
 
@@ -228,9 +203,8 @@ def test_only_what_is_written_by_hand_differs() -> None:
     for path in PAGES:
         for block in BLOCK.finditer(path.read_text()):
             found = PARITY.search(block[0])
-            assert (found is not None) == (
-                block["kind"] in ("After", "Edited", "By hand")
-            )
+            is_judged = block["kind"] in ("After", "Edited", "By hand")
+            assert (found is not None) == is_judged
             if found is not None and block["kind"] != "By hand":
                 assert found[1] in ("identical", "equivalent")
                 assert float(found[2]) < REPLAY_GATE

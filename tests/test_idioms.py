@@ -32,12 +32,10 @@ def assert_trains_alike(program: str) -> None:
         assert len(before) == len(after)
         for old, new in zip(before, after, strict=True):
             for name in start:
-                movement = np.nan_to_num(
-                    np.max(np.abs(np.asarray(old[name]) - start[name])), posinf=0.0
-                )
-                np.testing.assert_allclose(
-                    new[name], old[name], rtol=0, atol=gate * max(float(movement), 1e-3)
-                )
+                farthest = np.max(np.abs(np.asarray(old[name]) - start[name]))
+                movement = float(np.nan_to_num(farthest, posinf=0.0))
+                limit = gate * max(movement, 1e-3)
+                np.testing.assert_allclose(new[name], old[name], rtol=0, atol=limit)
 
 
 CLIPPED = """\

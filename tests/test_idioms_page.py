@@ -52,32 +52,23 @@ step:
 @cache
 def page() -> str:
     """The page as the rules, the fixtures and their verdicts make it now."""
-    verdicts = {
-        name: (verdict, error)
-        for name, verdict, error in ROW.findall(_plain(ROOT / "docs" / "parity.md"))
-    }
+    rows = ROW.findall(_plain(ROOT / "docs" / "parity.md"))
+    verdicts = {name: (verdict, error) for name, verdict, error in rows}
     acted: dict[str, set[str]] = {}
     for path in sorted((ROOT / "fixtures").glob("*/before.py")):
         acted[path.parent.name] = _codes(path, Options())
         if (path.parent / "after_functional.py").exists():
-            acted[path.parent.name + FUNCTIONAL] = _codes(
-                path, Options(style="functional")
-            )
+            codes = _codes(path, Options(style="functional"))
+            acted[path.parent.name + FUNCTIONAL] = codes
     text = HEAD
     for code in (idiom.code for idiom in in_order()):
         names = [name for name, codes in acted.items() if code in codes]
         # a form that no fixture exercises has its page among the rules alone
         if names:
-            text += _section(
-                catalogue()[code], [(name, *verdicts[name]) for name in names]
-            )
-    return (
-        text
-        + KEPT
-        + _rows(
-            [(name, *verdicts[name]) for name in acted if name.startswith(UNCHANGED)]
-        )
-    )
+            fixtures = [(name, *verdicts[name]) for name in names]
+            text += _section(catalogue()[code], fixtures)
+    unchanged = [name for name in acted if name.startswith(UNCHANGED)]
+    return text + KEPT + _rows([(name, *verdicts[name]) for name in unchanged])
 
 
 def _codes(path: Path, options: Options) -> set[str]:
@@ -124,9 +115,8 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_form_is_exercised_and_none_differs() -> None:
     for section in PAGE.read_text().split("\n## ")[1:]:
-        verdicts = re.findall(
-            r"^\| \[[^]]+\]\(\S+\) \| (\w+) \|", section, re.MULTILINE
-        )
+        row = r"^\| \[[^]]+\]\(\S+\) \| (\w+) \|"
+        verdicts = re.findall(row, section, re.MULTILINE)
         assert verdicts
         assert {*verdicts} <= {"identical", "equivalent"}
 

@@ -1,6 +1,7 @@
 """A way to write legacy programs in tests, and to migrate them."""
 
 import re
+from collections.abc import Iterable
 from textwrap import dedent
 
 import pytest
@@ -83,13 +84,23 @@ def assert_left(text: str, code: str) -> None:
     assert code in {site.code for site in result.sites}
 
 
+def statuses(results: Iterable[FileResult]) -> set[str]:
+    """What became of all sites of some files."""
+    return {site.status for result in results for site in result.sites}
+
+
+def left(result: FileResult) -> list[str]:
+    """Line and code of what is left of a file, but for what is left for the sake of others."""
+    sites = [site for site in result.sites if site.status == "unresolved"]
+    others = ("FO901", "FO911")
+    return [f"{site.line} {site.code}" for site in sites if site.code not in others]
+
+
 def project(
     texts: dict[str, str], options: Options | None = None
 ) -> dict[str, FileResult]:
     """What becomes of the files of a project, by their path without ending."""
-    sources = [
-        Source(f"{name}.py", program(text).encode()) for name, text in texts.items()
-    ]
-    results = migrate(sources, options)
+    code = {f"{name}.py": program(text).encode() for name, text in texts.items()}
+    results = migrate([Source(*one) for one in code.items()], options)
     # behind those of the files, there may be new modules
-    return dict(zip(texts, results[: len(sources)], strict=True))
+    return dict(zip(texts, results[: len(code)], strict=True))

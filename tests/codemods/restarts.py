@@ -28,23 +28,8 @@ def gradient(params, batch):
 
     return jax.grad(loss)(params)
 """
-STRUCT = """
-@struct.dataclass
-class State:
-    step: Any
-    optimizer: Any
-"""
-PLAIN = """
-@dataclasses.dataclass
-class State:
-    step: Any
-    optimizer: Any
-"""
-RECORD = """
-class State(NamedTuple):
-    step: Any
-    optimizer: Any
-"""
+FIELDS = "    step: Any\n    optimizer: Any"
+RECORD = f"class State(NamedTuple):\n{FIELDS}"
 OF_STATE = """
 
 def train_step(state, batch):
@@ -87,10 +72,10 @@ def run(params, batches):
 
 
 CHANGES = {
-    "STRUCT": (STRUCT, "state.replace"),
-    "PLAIN": (PLAIN, "functools.partial(dataclasses.replace, state)"),
+    "STRUCT": (f"@struct.dataclass\nclass State:\n{FIELDS}", "state.replace"),
+    "PLAIN": (f"@dataclasses.dataclass\nclass State:\n{FIELDS}", "functools.partial(dataclasses.replace, state)"),
     "RECORD": (RECORD, "state._replace"),
-}
+}  # fmt: skip
 """How the class of a state is defined, and what changes its fields."""
 
 
@@ -110,7 +95,7 @@ def _of_state(restart: str) -> str:
     added = [line[2:] for line in lines if line.startswith("+")]
     body = "\n".join(lines[len(added) :])
     return (HEAD + OF_STATE).format(
-        definition="\n".join([definition.strip(), *added]),
+        definition="\n".join([definition, *added]),
         restart=_function(body, "state"),
         change=change,
     )
@@ -120,7 +105,7 @@ def of_optimizer(text: str) -> dict[str, str]:
     """Programs whose schedules read the step of the optimizer."""
     return {
         str(row.id): (HEAD + OF_OPTIMIZER).format(
-            definition=RECORD.strip(),
+            definition=RECORD,
             restart=_function(str(row.values[0]), "optimizer"),
         )
         for row in table(text, values=1)

@@ -23,22 +23,14 @@ REFUSED = """
 def test_libcst_runs_it_file_by_file(tmp_path: Path) -> None:
     (tmp_path / "legacy.py").write_text(program(LEGACY))
     (tmp_path / "refused.py").write_text(program(REFUSED))
-    command = [
-        "libcst.tool",
-        "codemod",
-        "--no-format",
-        "-x",
-        "codemods.command.FlaxOptimToOptax",
-        ".",
-    ]
+    command = (
+        "-m libcst.tool codemod --no-format -x codemods.command.FlaxOptimToOptax ."
+    )
+    root = str(Path(__file__).parents[2])
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        [sys.executable, *command.split()],
         cwd=tmp_path,
-        env={
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "HOME": str(tmp_path),
-            "PATH": "",
-        },
+        env={"PYTHONPATH": root, "HOME": str(tmp_path), "PATH": ""},
         capture_output=True,
         text=True,
         check=False,

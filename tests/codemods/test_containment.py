@@ -19,6 +19,7 @@ from codemods.rules.context import Context
 from codemods.rules.notes import Notes
 from codemods.sources import relevance
 from codemods.sources.modules import Unit
+from tests.codemods.programs import result_of
 from tests.thinned import thinned
 
 TRAIN = """\
@@ -116,7 +117,7 @@ USUAL = (
 
 
 @pytest.mark.parametrize(("stage", "option"), thinned(FAILING, *USUAL))
-def test_what_has_to_do_with_a_file_on_which_a_stage_fails_stays_and_the_rest_migrates(
+def test_what_has_to_do_with_a_file_that_fails_stays_and_the_rest_migrates(
     stage: str, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {option} - {""}
@@ -138,7 +139,7 @@ def test_what_has_to_do_with_a_file_on_which_a_stage_fails_stays_and_the_rest_mi
         assert user.changed != is_seen
 
 
-def test_what_fails_although_no_optimizer_gets_there_costs_that_file_alone(
+def test_what_fails_beside_all_optimizers_costs_that_file_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     renamed = "import jax\n\nprint(jax.tree_map(abs, [1]))\n"
@@ -172,12 +173,10 @@ def test_an_error_in_a_rule_is_nothing_that_an_interface_could_help(
         raise KeyError("planted")
 
     monkeypatch.setattr("codemods.rules.classes.alias_of_value", failing)
-    text = (
-        "from flax import optim\n\n"
-        "def make(params, cls=optim.Adam):\n"
-        "    return cls(0.1).create(params)\n"
-    )
-    [result] = migrate([Source("train.py", text.encode())])
+    result = result_of("""
+        def make(params, cls=optim.Adam):
+            return cls(0.1).create(params)
+        """)
     assert not result.changed
     assert "FO930" in {site.code for site in result.sites}
 
@@ -209,9 +208,7 @@ def test_a_file_that_cannot_be_parsed_holds_nobody_back(text: str) -> None:
         "config.py": "BASE = 0.1\n\ndef rate(step):\n    return BASE * step\n",
         "broken.py": text,
     }
-    *without, _ = sources = [
-        Source(path, content.encode()) for path, content in files.items()
-    ]
+    *without, _ = sources = [Source(path, files[path].encode()) for path in files]
     *results, broken = migrate(sources)
     assert broken.error
     assert not broken.tracebacks
@@ -236,16 +233,16 @@ def run_but(*bad: set[str]) -> Callable[[Iterable[str], object], list[str]]:
     return run
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        (),
-        ({"00.py"},),
-        ({"39.py"},),
-        ({"07.py"}, {"08.py"}, {"31.py"}),
-        ({"05.py", "33.py"}, {"05.py", "34.py"}),
-    ],
-)
+BAD = {
+    "none": (),
+    "the first": ({"00.py"},),
+    "the last": ({"39.py"},),
+    "three": ({"07.py"}, {"08.py"}, {"31.py"}),
+    "two pairs": ({"05.py", "33.py"}, {"05.py", "34.py"}),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_each_file_that_fails_is_found(bad: tuple[set[str], ...]) -> None:
     found, failures = contained(NAMES, run_but(*bad))
     assert [*failures] == [max(together) for together in bad]
@@ -269,18 +266,17 @@ def test_a_search_that_takes_too_long_keeps_what_goes_well() -> None:
     assert runs < MOST_RUNS + 10
 
 
-def test_what_fails_in_no_file_is_raised() -> None:
-    with pytest.raises(ValueError, match="nothing"):
-        contained(NAMES, fails_always(ValueError("nothing")))
+RAISED = {
+    "what fails in no file": (ValueError("nothing"), 0),
+    "what is no fault of this tool": (BrokenPipeError("nothing"), 1),
+}
 
 
-def test_what_is_no_fault_of_this_tool_is_raised() -> None:
-    with pytest.raises(BrokenPipeError):
-        contained(NAMES, fails_always(BrokenPipeError()))
+@pytest.mark.parametrize(("error", "least"), RAISED.values(), ids=RAISED)
+def test_what_no_file_is_to_blame_for_is_raised(error: Exception, least: int) -> None:
+    def run(paths: Iterable[str], _: object) -> None:
+        if len([*paths]) >= least:
+            raise error
 
-
-def fails_always(error: Exception) -> Callable[[object, object], None]:
-    def run(_: object, __: object) -> None:
-        raise error
-
-    return run
+    with pytest.raises(type(error), match="nothing"):
+        contained(NAMES, run)

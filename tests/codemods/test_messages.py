@@ -36,10 +36,8 @@ def test_a_message_says_paths_as_they_are_shown(made: Message, text: str) -> Non
 
 def test_a_path_in_the_text_itself_is_no_location() -> None:
     made = message("`lab/train.py` is quoted, {} is meant.", PLACE)
-    assert (
-        made.text({"lab/train.py": "t.py"})
-        == "`lab/train.py` is quoted, t.py:7 is meant."
-    )
+    text = made.text({"lab/train.py": "t.py"})
+    assert text == "`lab/train.py` is quoted, t.py:7 is meant."
     assert text_of("lab/train.py", {"lab/train.py": "t.py"}) == "lab/train.py"
 
 
@@ -54,14 +52,10 @@ def test_a_template_has_a_hole_for_each_value() -> None:
         message("It stays.", PLACE)
 
 
-def test_a_report_has_paths_as_they_are_shown_and_a_comment_those_of_the_project() -> (
-    None
-):
+def test_a_report_has_paths_as_they_are_shown_and_a_comment_as_they_are() -> None:
     source = Source("lab/make.py", COMPLEX.encode(), "../lab/make.py")
     [result] = migrate([source], Options(partial=True, ignore=("FO706",)))
     [message] = [site.message for site in result.sites if site.code == "FO925"]
     assert message.startswith("Complex numbers are made in ../lab/make.py:5;")
-    assert (
-        b"# TODO(optim2optax): FO925 Complex numbers are made in lab/make.py:5;"
-        in result.after
-    )
+    comment = b"# TODO(optim2optax): FO925 Complex numbers are made in lab/make.py:5;"
+    assert comment in result.after

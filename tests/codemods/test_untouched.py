@@ -2,8 +2,7 @@
 
 import pytest
 
-from codemods import Source, migrate
-from tests.codemods.programs import program, result_of
+from tests.codemods.programs import files, migrated, program, project, result_of
 
 ALIKE = {
     "torch.optim": """
@@ -59,22 +58,24 @@ def test_code_that_only_looks_like_it(text: str) -> None:
     assert result.sites == ()
 
 
+OWN = """
+-- project/optim
+class Adam:
+    def create(self, params):
+        return self
+-- project/train
+from project import optim
+optimizer = optim.Adam().create(None)
+-- project/tune
+from . import optim
+optimizer = optim.Adam().create(None)
+"""
+
+
 def test_a_module_of_ones_own_called_optim() -> None:
-    sources = [
-        Source(
-            "project/optim.py",
-            b"class Adam:\n    def create(self, params):\n        return self\n",
-        ),
-        Source(
-            "project/train.py",
-            b"from project import optim\n\noptimizer = optim.Adam().create(None)\n",
-        ),
-        Source(
-            "project/tune.py",
-            b"from . import optim\n\noptimizer = optim.Adam().create(None)\n",
-        ),
-    ]
-    assert all(result.sites == () and not result.changed for result in migrate(sources))
+    results = project(files(OWN)).values()
+    assert len(results) == 3
+    assert all(result.sites == () and not result.changed for result in results)
 
 
 def test_a_local_variable_that_shadows_the_import() -> None:
@@ -103,29 +104,23 @@ SPACED = """
 
 
 def test_blanks_that_libcst_loses_are_kept() -> None:
-    before = program(SPACED)
-    [result] = migrate([Source("train.py", before.encode())])
-    assert {site.status for site in result.sites} == {"rewritten"}
-    after = result.after.decode()
-    assert after.partition("try :")[2] == before.partition("try :")[2].replace(
-        "apply_gradient(grads)", "apply_gradients(grads=grads)"
-    )
+    new = program(SPACED).replace("apply_gradient(", "apply_gradients(grads=")
+    assert migrated(SPACED).partition("try :")[2] == new.partition("try :")[2]
 
 
 def test_what_stands_behind_such_a_blank_is_left() -> None:
     before = program(SPACED) + "    except TypeError : return optimizer.target\n"
-    [result] = migrate([Source("train.py", before.encode())])
+    result = result_of(before)
     assert result.after.decode() == before
     assert {site.code for site in result.sites} == {"FO919"}
 
 
 def test_no_comment_is_lost() -> None:
-    before = """
+    result = result_of("""
         optimizer = (
             optim.Adam(0.1)  # small
             .create(params)
         )
-        """
-    result = result_of(before)
+        """)
     assert not result.changed
     assert any("`# small` would be lost" in site.message for site in result.sites)

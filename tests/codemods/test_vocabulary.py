@@ -10,11 +10,8 @@ import pytest
 import codemods
 from codemods import vocabulary
 
-SETS = {
-    name: value
-    for name, value in vars(vocabulary).items()
-    if isinstance(value, frozenset)
-}
+ALL = vars(vocabulary).items()
+SETS = {name: value for name, value in ALL if isinstance(value, frozenset)}
 ABSENT = ("TREE_NORM", "CLIP_GRADIENTS", "CHECKPOINTS")
 """Of modules that are gone, or of packages that are not installed here."""
 

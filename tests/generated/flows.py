@@ -17,9 +17,8 @@ from codemods.vocabulary import words
 from tests.generated.writing import Flow, Writer, grammar
 
 HERE = Path(__file__).parent
-CARRIERS = {
-    path.stem: grammar(path) for path in sorted((HERE / "carriers").glob("*.txt"))
-}
+PATHS = sorted((HERE / "carriers").glob("*.txt"))
+CARRIERS = {path.stem: grammar(path) for path in PATHS}
 TOLD = " (told)"
 """So ends the name of a carrier that is not followed, in its file."""
 
@@ -38,6 +37,9 @@ FOLLOWED = ALL.keys() & {
 DECOYS = grammar(HERE / "decoys.txt")
 GRAMMAR = grammar(HERE / "flows.txt") | ALL | DECOYS
 NAMES = words("x item thing opt obj optimizer value state it model")
+
+PLACES = ("", "", "of a function", "of a method", "of a file")
+"""Where a carrier may be; empty for where the program is."""
 
 
 class First(Random):
@@ -104,9 +106,7 @@ class _Flow(Writer):
     def hop(self, number: int, carrier: str) -> str:
         """The statements that take an object from one name to the next."""
         n, x, y = str(number), self.names[number - 1], self.names[number]
-        place = self.random.choice(
-            ("", "", "of a function", "of a method", "of a file")
-        )
+        place = self.random.choice(PLACES)
         if not place:
             return self.of(carrier, x=x, y=y, n=n)
         writer = _Flow(self.random) if place == "of a file" else self

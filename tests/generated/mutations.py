@@ -36,9 +36,8 @@ def _statement(draw: Draw, code: str) -> ast.stmt | None:
 
 
 def _lines(node: ast.stmt) -> slice:
-    first = min(
-        [node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]
-    )
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(one.lineno for one in decorators)])
     return slice(first - 1, node.end_lineno)
 
 
@@ -60,59 +59,44 @@ def _with(change: Callable[[Draw, Lines], Lines]) -> Callable[[Draw, str], str]:
     return changed
 
 
+HEADS = ("if True:", "for _ in range(1):", "with open('x'):", "while flag:", "try:")
+
+
+def _deeper(lines: Lines) -> Lines:
+    return [f"  {line}" if line.strip() else line for line in lines]
+
+
 def _wrapped(draw: Draw, lines: Lines) -> Lines:
-    head = draw(
-        st.sampled_from(
-            ("if True:", "for _ in range(1):", "with open('x'):", "while flag:", "try:")
-        )
-    )
-    end = (
-        [f"{_indent(lines[0])}finally:", f"{_indent(lines[0])}  pass"]
-        if head == "try:"
-        else []
-    )
-    return [
-        f"{_indent(lines[0])}{head}",
-        *(f"  {line}" if line.strip() else line for line in lines),
-        *end,
-    ]
+    head, indent = draw(st.sampled_from(HEADS)), _indent(lines[0])
+    end = [f"{indent}finally:", f"{indent}  pass"] if head == "try:" else []
+    return [f"{indent}{head}", *_deeper(lines), *end]
 
 
 def _into_a_function(draw: Draw, lines: Lines) -> Lines:
     del draw
     indent = _indent(lines[0])
-    return [
-        f"{indent}def inner():",
-        *(f"  {line}" if line.strip() else line for line in lines),
-        f"{indent}inner()",
-    ]
+    return [f"{indent}def inner():", *_deeper(lines), f"{indent}inner()"]
 
 
 def _exchanged(draw: Draw, code: str) -> str:
     """A name, attribute or keyword is another one of the same file."""
-    names = sorted(
-        {
-            *(
-                node.id
-                for node in ast.walk(ast.parse(code))
-                if isinstance(node, ast.Name)
-            ),
-            *(
-                node.attr
-                for node in ast.walk(ast.parse(code))
-                if isinstance(node, ast.Attribute)
-            ),
-        }
-    )
-    places = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
+    nodes = [*ast.walk(ast.parse(code))]
+    places = [node for node in nodes if isinstance(node, ast.Name)]
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names = sorted({node.id for node in places} | attributes)
     if not places:
         return code
     node, name = draw(st.sampled_from(places)), draw(st.sampled_from(names))
+    return _replaced(code, node, lambda _: name)
+
+
+def _replaced(code: str, node: ast.expr, change: Callable[[str], str]) -> str:
+    """A change of an expression within a line."""
     lines = code.split("\n")
     raw = lines[node.lineno - 1].encode()
-    lines[node.lineno - 1] = (
-        raw[: node.col_offset] + name.encode() + raw[node.end_col_offset :]
-    ).decode()
+    first, last = node.col_offset, node.end_col_offset
+    new = change(raw[first:last].decode())
+    lines[node.lineno - 1] = f"{raw[:first].decode()}{new}{raw[last:].decode()}"
     return "\n".join(lines)
 
 
@@ -127,16 +111,8 @@ def _in_parentheses(draw: Draw, code: str) -> str:
     if not found:
         return code
     node = draw(st.sampled_from(found))
-    opening, closing = draw(
-        st.sampled_from((("(", ")"), ("(\n", "\n)"), ("( # why\n", ")")))
-    )
-    lines = code.split("\n")
-    raw = lines[node.lineno - 1].encode()
-    first, last = node.col_offset, node.end_col_offset or 0
-    lines[node.lineno - 1] = (
-        raw[:first] + opening.encode() + raw[first:last] + closing.encode() + raw[last:]
-    ).decode()
-    return "\n".join(lines)
+    within = draw(st.sampled_from(("({})", "(\n{}\n)", "( # why\n{})")))
+    return _replaced(code, node, within.format)
 
 
 CHANGES: tuple[Callable[[Draw, str], str], ...] = (

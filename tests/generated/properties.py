@@ -42,39 +42,28 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
     if options is None or not options.rename:
         _elsewhere(before, after, result)
     [again] = migrate([Source("train.py", result.after)], options)
-    assert _unmarked(again.after) == _unmarked(result.after), (
-        "a second run changes something"
-    )
-    reported = {
-        line
-        for site in again.sites
-        for node in ast.walk(ast.parse(after))
-        if isinstance(node, ast.stmt)
-        and node.lineno <= site.line <= (node.end_lineno or 0)
-        for line in (
-            range(node.lineno, (node.end_lineno or 0) + 1)
-            if _is_definition(node)
-            else _head(node)
-        )
-    } | {line for site in again.sites for line in range(site.line, site.end_line + 1)}
-    missed = {
-        line: what
-        for line, what in remains(
-            after, own_members(before) | own_members(after)
-        ).items()
-        if line not in reported
-    }
+    is_done = _unmarked(again.after) == _unmarked(result.after)
+    assert is_done, "a second run changes something"
+    missed = remains(after, own_members(before) | own_members(after))
+    for line in _reported(after, again):
+        missed.pop(line, None)
     assert not missed, f"left and not reported: {missed}"
     return result
 
 
+def _reported(code: str, result: FileResult) -> Iterator[int]:
+    """The lines that a report is about: those of its sites, and of the statements around them."""
+    for site in result.sites:
+        yield from range(site.line, site.end_line + 1)
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.stmt) and site.line in _whole(node):
+                yield from _whole(node) if _is_definition(node) else _head(node)
+
+
 def _unmarked(content: bytes) -> list[bytes]:
     """The lines of a file without the remarks that partial work leaves."""
-    return [
-        line
-        for line in content.splitlines()
-        if not line.strip().startswith(MARKER.encode())
-    ]
+    lines, marker = content.splitlines(), MARKER.encode()
+    return [line for line in lines if not line.strip().startswith(marker)]
 
 
 def _is_definition(node: ast.stmt) -> bool:
@@ -86,10 +75,9 @@ def _is_definition(node: ast.stmt) -> bool:
 
 def _account(result: FileResult, content: bytes) -> None:
     """Every site has a known rule and a status that agrees with what was done."""
-    rewritten = [site for site in result.sites if site.status == "rewritten"]
-    assert bool(rewritten) == (_unmarked(result.after) != _unmarked(content)), (
-        "what is counted is not what changed"
-    )
+    is_rewritten = any(site.status == "rewritten" for site in result.sites)
+    is_changed = _unmarked(result.after) != _unmarked(content)
+    assert is_rewritten == is_changed, "what is counted is not what changed"
     for site in result.sites:
         assert site.code in CODES, site
         assert site.status in ("rewritten", "unresolved", "suppressed", "hint"), site
@@ -100,19 +88,16 @@ def _elsewhere(before: str, after: str, result: FileResult) -> None:
     """Lines outside of the statements that have a site stay as they are."""
     may_change = set(_lines_of_statements(before, result))
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for kind, first, last, _, _ in difflib.SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    stay = {line.strip() for line in new}
+    for kind, first, last, _, _ in matcher.get_opcodes():
         for number in range(first, last) if kind in ("replace", "delete") else ():
-            line = old[number].strip()
+            line, place = old[number].strip(), number + 1
             if line.startswith("#"):  # it goes where what it is about goes
-                assert line in {other.strip() for other in new}, (
-                    f"the comment in line {number + 1} is gone"
-                )
+                assert line in stay, f"the comment in line {place} is gone"
             else:
-                assert number + 1 in may_change or not line, (
-                    f"line {number + 1} changed: {line}"
-                )
+                is_fine = place in may_change or not line
+                assert is_fine, f"line {place} changed: {line}"
 
 
 def _lines_of_statements(code: str, result: FileResult) -> Iterator[int]:
@@ -121,45 +106,37 @@ def _lines_of_statements(code: str, result: FileResult) -> Iterator[int]:
     What an idiom changes beside its site is in the same function or class.
     """
     rewritten = [site for site in result.sites if site.status == "rewritten"]
-    begun, idioms = (
-        {site.line for site in rewritten},
-        {site.line for site in rewritten if site.code in IDIOMS},
-    )
+    begun = {site.line for site in rewritten}
+    idioms = {site.line for site in rewritten if site.code in IDIOMS}
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.stmt) and (
-            isinstance(node, ast.Import | ast.ImportFrom)
-            or not begun.isdisjoint(_head(node))
-        ):
-            whole = isinstance(
-                node, ast.If
-            )  # of which a branch may be all that is left
-            yield from (
-                range(node.lineno, (node.end_lineno or 0) + 1) if whole else _head(node)
-            )
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and any(
-            node.lineno <= line <= (node.end_lineno or 0) for line in idioms
-        ):
-            yield from range(node.lineno, (node.end_lineno or 0) + 1)
+        is_import = isinstance(node, ast.Import | ast.ImportFrom)
+        if isinstance(node, ast.stmt) and (is_import or begun & {*_head(node)}):
+            # of an `if`, a branch may be all that is left
+            yield from _whole(node) if isinstance(node, ast.If) else _head(node)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and idioms & {
+            *_whole(node)
+        }:
+            yield from _whole(node)
+
+
+def _whole(node: ast.stmt) -> range:
+    """The lines of a statement, without decorators."""
+    return range(node.lineno, (node.end_lineno or 0) + 1)
 
 
 def _head(node: ast.stmt) -> range:
     """The lines of a statement, or up to its body."""
-    first = min(
-        [node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]
-    )
-    body = getattr(node, "body", None)
-    return range(
-        first,
-        max(body[0].lineno, node.lineno + 1) if body else (node.end_lineno or 0) + 1,
-    )
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(one.lineno for one in decorators)])
+    body: list[ast.stmt] = getattr(node, "body", [])
+    end = max(body[0].lineno, node.lineno + 1) if body else _whole(node).stop
+    return range(first, end)
 
 
 def batches() -> list[tuple[Any, Any]]:
     """Data for a few steps."""
-    random = np.random.default_rng(0)
-    return [
-        (random.normal(size=(5, 3)), random.normal(size=(5, 2))) for _ in range(STEPS)
-    ]
+    draw = np.random.default_rng(0).normal
+    return [(draw(size=(5, 3)), draw(size=(5, 2))) for _ in range(STEPS)]
 
 
 def parameters() -> dict[str, Any]:
@@ -170,9 +147,8 @@ def parameters() -> dict[str, Any]:
 def outcome(content: bytes) -> Any:
     """What a program's `run` gives. The old Flax has to be there."""
     module: Any = ModuleType("generated_program")
-    with replaced(
-        sys.modules, {module.__name__: module}
-    ):  # dataclasses look for it there
+    # dataclasses look for it there
+    with replaced(sys.modules, {module.__name__: module}):
         exec(compile(decoded(content), "train.py", "exec"), vars(module))
         return module.run(parameters(), batches())
 
@@ -183,7 +159,7 @@ def assert_alike(before: Any, after: Any, gate: float = GATE) -> None:
     assert len(before) == len(after)
     for old, new in zip(before, after, strict=True):
         for name in old:
-            movement = np.max(np.abs(np.asarray(old[name]) - start[name]))
-            assert np.max(
-                np.abs(np.asarray(old[name]) - np.asarray(new[name]))
-            ) <= gate * max(movement, 1e-3), name
+            expected, found = np.asarray(old[name]), np.asarray(new[name])
+            movement = np.max(np.abs(expected - start[name]))
+            apart = np.max(np.abs(expected - found))
+            assert apart <= gate * max(movement, 1e-3), name

@@ -21,9 +21,8 @@ LOUD: Kind = "half migrated"
 def assert_kept(generated: Flow, *besides: Kind) -> None:
     """A program is migrated and equal, refused with a word, or ends in an error as told."""
     found = verdict(generated.files)
-    assert found.kind in (*KEPT, *besides), (
-        f"{found.kind}: {found.why} ({', '.join(generated.carriers)})"
-    )
+    told = f"{found.kind}: {found.why} ({', '.join(generated.carriers)})"
+    assert found.kind in (*KEPT, *besides), told
     assert found.said or found.kind in ("equal", *besides)
 
 

@@ -39,23 +39,17 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
 def sources() -> list[str]:
     """The programs to change: all that parse."""
-    folders = [
-        FIXTURES,
-        *map(Path, filter(None, [os.environ.get("OPTIM2OPTAX_SOURCES")])),
+    others = os.environ.get("OPTIM2OPTAX_SOURCES")
+    folders = [FIXTURES, Path(others)] if others else [FIXTURES]
+    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
+    contents = [
+        file.read_bytes()
+        for file in files
+        if file.is_file() and file.name != "after.py"
     ]
-    files = sorted(
-        file
-        for folder in folders
-        for file in folder.rglob("*.py")
-        if file.name != "after.py"
-    )
-    contents = [file.read_bytes() for file in files if file.is_file()]
-    texts = [
-        content.decode().replace("\r\n", "\n")
-        for content in contents
-        if mentions_legacy(content)
-    ]
-    return [text for text in texts if parses(text)]
+    legacy = filter(mentions_legacy, contents)
+    texts = (content.decode().replace("\r\n", "\n") for content in legacy)
+    return [*filter(parses, texts)]
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -68,9 +62,7 @@ def test_every_promise_is_kept(options: Options, content: bytes) -> None:
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @settings(ALWAYS, max_examples=MANY // 4)
 @given(content=mutations(sources()))
-def test_every_promise_is_kept_for_changed_programs(
-    options: Options, content: bytes
-) -> None:
+def test_every_promise_is_kept_if_changed(options: Options, content: bytes) -> None:
     migrated(content, options)
 
 

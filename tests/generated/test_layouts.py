@@ -147,37 +147,27 @@ def _layouts() -> Iterator[Layout]:
         for statement, owner in ways:
             inits = {"pkg/__init__.py": init}
             yield Layout(inits, "pkg/library.py", "main.py", statement, owner)
-        for statement, owner in (
-            ("from . import library", "library."),
-            ("from .library import *", ""),
-        ):
-            inits = {"pkg/__init__.py": init}
+        inits = {"pkg/__init__.py": init}
+        ways = [("from . import library", "library."), ("from .library import *", "")]
+        for statement, owner in ways:
             yield Layout(inits, "pkg/library.py", "pkg/main.py", statement, owner)
-        inner = init.replace("pkg", "pkg.inner")
-        inits = {
-            "pkg/__init__.py": "from . import inner",
-            "pkg/inner/__init__.py": inner,
-        }
-        for statement, owner in (
-            ("from ..inner import library", "library."),
-            ("from pkg.inner import library", "library."),
-            *([("import pkg", f"pkg.inner.{name}.")] if init and not has_names else []),
-        ):
-            yield Layout(
-                inits, "pkg/inner/library.py", "pkg/app/main.py", statement, owner
-            )
+        inits = {"pkg/__init__.py": "from . import inner"}
+        inits["pkg/inner/__init__.py"] = init.replace("pkg", "pkg.inner")
+        forms = ("from ..inner import library", "from pkg.inner import library")
+        ways = [(form, "library.") for form in forms]
+        if init and not has_names:
+            ways.append(("import pkg", f"pkg.inner.{name}."))
+        places = ("pkg/inner/library.py", "pkg/app/main.py")
+        for statement, owner in ways:
+            yield Layout(inits, *places, statement, owner)
 
 
 LAYOUTS = [*_layouts()]
 
 
 def _check(layout: Layout, program: str) -> None:
-    texts = {
-        **layout.others,
-        layout.library: LIBRARY,
-        layout.program: layout.statement
-        + PROGRAMS[program].format(library=layout.owner),
-    }
+    code = layout.statement + PROGRAMS[program].format(library=layout.owner)
+    texts = {**layout.others, layout.library: LIBRARY, layout.program: code}
     sources = [Source(path, text.encode()) for path, text in texts.items()]
     for result in migrate(sources, Options()):
         left = LEFT.search(result.after.decode())

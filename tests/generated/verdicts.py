@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from traceback import walk_tb
-from types import ModuleType
 from typing import Any, Literal
 
 from codemods import FileResult, Options, Source, migrate
+from codemods.model import Site
 from optim2optax.legacy import legacy_flax
 from optim2optax.precision import double_everywhere, precise
 from tests.generated.properties import GATE, assert_alike, parameters
@@ -91,12 +91,9 @@ def verdict(files: Files, options: Options | None = None) -> Verdict:
         results = migrate(sources, options)
     except Exception as error:  # noqa: BLE001 - a finding like any other
         return Verdict("crashed", _told(error), said=False, after=files)
-    if errors := [
-        result.error
-        for result in results
-        if result.error is not None and _parses(files[result.path])
-    ]:
-        return Verdict("crashed", errors[0], said=False, after=files)
+    for result in results:
+        if result.error is not None and _parses(files[result.path]):
+            return Verdict("crashed", result.error, said=False, after=files)
     return _judged(files, before, results)
 
 
@@ -110,14 +107,8 @@ def _parses(text: str) -> bool:
 
 def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict:
     after = {result.path: result.after.decode() for result in results}
-    left = sorted(
-        {
-            site.code
-            for result in results
-            for site in result.sites
-            if site.status == "unresolved"
-        }
-    )
+    sites = [site for result in results for site in result.sites]
+    left = sorted({site.code for site in sites if site.status == "unresolved"})
     said = is_said(results)
     whole, _ = _compared(before, after, legacy=False)
     if whole == "equal":
@@ -126,14 +117,11 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
     # nothing was migrated, or a part beside one that was refused
     if after == files or old == "equal":
         return Verdict("refused" if left else "silent", ", ".join(left), said, after)
-    if old == "half migrated" and (_has_escapes(results) or _is_told(after, results)):
+    if old == "half migrated" and (_escapes(results) or _is_told(after, results)):
         return Verdict("told", why_old, said, after)
     # the keys of a state dict are others, and where they are read was reported
-    if old == "different" and any(
-        hint.code == ESCAPE and "state dict" in hint.message
-        for result in results
-        for hint in result.hints
-    ):
+    told = [hint.message for hint in _escapes(results)]
+    if old == "different" and any("state dict" in message for message in told):
         return Verdict("told", why_old, said, after)
     return Verdict(old, why_old, said, after)
 
@@ -141,11 +129,12 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
 def is_said(results: Sequence[FileResult]) -> bool:
     """Whether any site was reported as left, or an optimizer as going out of view."""
     sites = [site for result in results for site in result.sites]
-    return _has_escapes(results) or any(site.status == "unresolved" for site in sites)
+    return bool(_escapes(results)) or any(site.status == "unresolved" for site in sites)
 
 
-def _has_escapes(results: Sequence[FileResult]) -> bool:
-    return any(hint.code == ESCAPE for result in results for hint in result.hints)
+def _escapes(results: Sequence[FileResult]) -> list[Site]:
+    hints = [hint for result in results for hint in result.hints]
+    return [hint for hint in hints if hint.code == ESCAPE]
 
 
 def _is_told(after: Files, results: Sequence[FileResult]) -> bool:
@@ -192,21 +181,16 @@ def _told(error: Exception) -> str:
 
 def outcome(files: Files) -> Any:
     """What a program's `run` gives."""
-    with (
-        double_everywhere(),
-        precise(),
-        modules(files) as train,
-        contextlib.redirect_stdout(io.StringIO()),
-    ):
+    quiet = contextlib.redirect_stdout(io.StringIO())
+    with double_everywhere(), precise(), modules(files) as train, quiet:
         return train.run(parameters(), BATCHES)
 
 
 def assert_same(before: Any, after: Any, gate: float = GATE) -> None:
     """Two outcomes have the same numbers and values."""
     (old_numbers, old_values), (new_numbers, new_values) = before, after
-    assert list(map(_shown, old_values)) == list(map(_shown, new_values)), (
-        f"{old_values} became {new_values}"
-    )
+    told = f"{old_values} became {new_values}"
+    assert [*map(_shown, old_values)] == [*map(_shown, new_values)], told
     assert_alike(old_numbers, new_numbers, gate)
 
 
@@ -220,23 +204,14 @@ class _Files(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def __init__(self, files: Files) -> None:
         self._texts = {_module_name(path): text for path, text in files.items()}
-        self._packages = {
-            _module_name(path) for path in files if path.endswith("__init__.py")
-        }
+        packages = (path for path in files if path.endswith("__init__.py"))
+        self._packages = {*map(_module_name, packages)}
 
-    def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,
-    ) -> ModuleSpec | None:
-        if name not in self._texts and not any(
-            other.startswith(f"{name}.") for other in self._texts
-        ):
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if not any(f"{other}.".startswith(f"{name}.") for other in self._texts):
             return None
-        return importlib.util.spec_from_loader(
-            name, self, is_package=self.is_package(name)
-        )
+        is_package = self.is_package(name)
+        return importlib.util.spec_from_loader(name, self, is_package=is_package)
 
     def is_package(self, fullname: str) -> bool:
         return fullname in self._packages or fullname not in self._texts
@@ -265,9 +240,8 @@ def modules(files: Files) -> Iterator[Any]:
     finally:
         sys.meta_path.remove(finder)
         _forget({*names, "toolbelt"})
-        sys.modules.update(
-            {name: module for name, module in there.items() if name not in sys.modules}
-        )
+        for name, module in there.items():
+            sys.modules.setdefault(name, module)
         linecache.clearcache()
 
 

@@ -42,16 +42,15 @@ def test_what_is_not_legacy_stays() -> None:
     assert rewrite(LEGACY, Options(select=("FO9",))).source == LEGACY
 
 
-@pytest.mark.parametrize(
-    ("head", "end"),
-    [
-        ("# \u2207\n", "\n"),
-        ("\ufeff", "\n"),
-        ("# \u2207\n", "\r\n"),
-        ("# coding: latin-1\n# é\n", "\n"),
-    ],
-    ids=["utf-8", "byte order mark", "carriage returns", "coding line"],
-)
+HEADS = {
+    "utf-8": ("# \u2207\n", "\n"),
+    "byte order mark": ("\ufeff", "\n"),
+    "carriage returns": ("# \u2207\n", "\r\n"),
+    "coding line": ("# coding: latin-1\n# é\n", "\n"),
+}
+
+
+@pytest.mark.parametrize(("head", "end"), HEADS.values(), ids=HEADS)
 def test_a_text_stays_what_it_is_around_the_sites(head: str, end: str) -> None:
     rewritten = rewrite((head + LEGACY).replace("\n", end)).source
     assert rewritten == (head + rewrite(LEGACY).source).replace("\n", end)
@@ -59,9 +58,8 @@ def test_a_text_stays_what_it_is_around_the_sites(head: str, end: str) -> None:
 
 def test_a_notebook() -> None:
     rewritten = rewrite(notebook(LEGACY), filename="train.ipynb").source
-    assert (
-        "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
-    )
+    [cell] = json.loads(rewritten)["cells"]
+    assert "".join(cell["source"]) == rewrite(LEGACY).source
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,5 @@ def test_pytest_without_the_extra(tmp_path: Path) -> None:
 def test_without_the_extra() -> None:
     program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
     done = run_python("-c", program)
-    assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: optim2optax.compare needs jax: "
-        + command_to_install("parity")
-    )
+    needs = "optim2optax.compare needs jax: " + command_to_install("parity")
+    assert done.stderr.endswith(f"\nModuleNotFoundError: {needs}\n")

@@ -40,6 +40,7 @@ if __name__ == "__main__":
     print(f"loss={norm ** 2}")
 """
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"optim2optax |pytest ")
 REMARK = re.compile(r"(?:   +|  # | +# ).*")
 LEFT = {"--check", "--diff"}
 """With these, legacy code is found, and stays."""
@@ -47,25 +48,13 @@ LEFT = {"--check", "--diff"}
 
 def shown() -> list[str]:
     """Each command once, without the remark beside it."""
-    texts = [
-        (ROOT / "README.md").read_text(),
-        *(page.read_text() for page in sorted(ROOT.glob("docs/**/*.md"))),
-    ]
-    blocks = [
-        block
-        for text in texts
-        for kind, block in BLOCK.findall(text)
-        if kind in ("", "text")
-    ]
-    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
-    commands = [
-        REMARK.sub("", line)
-        for line in lines
-        if re.match(r"optim2optax |pytest ", line)
-    ]
-    return sorted(
-        {command for command in commands if not re.search(r"[A-Z]{3}", command)}
-    )
+    found = set()
+    for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
+        for kind, block in BLOCK.findall(page.read_text()):
+            lines = block.splitlines() if kind in ("", "text") else []
+            commands = (REMARK.sub("", line.removeprefix("$ ")) for line in lines)
+            found |= {one for one in commands if COMMAND.match(one)}
+    return sorted(command for command in found if not re.search(r"[A-Z]{3}", command))
 
 
 ALIKE = {
@@ -81,24 +70,23 @@ ALIKE = {
 def marked() -> list[ParameterSet]:
     """The commands, of which those that say no more than others are thorough."""
     assert {*shown()} > ALIKE
-    return [
-        pytest.param(command, marks=pytest.mark.thorough if command in ALIKE else [])
-        for command in shown()
-    ]
+    marks = dict.fromkeys(ALIKE, pytest.mark.thorough)
+    return [pytest.param(one, marks=marks.get(one, ())) for one in shown()]
 
 
 @pytest.mark.usefixtures("legacy_wheel", "settings_of_jax")
 @pytest.mark.parametrize("command", marked())
 def test_it_runs(command: str, project: Path, run: Run) -> None:
     (project / "src").mkdir()
-    for path in (project / "train.py", project / "src" / "model.py"):
+    files = (project / "train.py", project / "src" / "model.py")
+    for path in files:
         path.write_text(PROGRAM)
     git(project, "init", "--quiet", "--initial-branch", "main")
     git(project, "add", "--all")
     git(project, "commit", "--quiet", "--message", "legacy")
     git(project, "tag", "legacy")
     if "--before" in command:
-        for path in (project / "train.py", project / "src" / "model.py"):
+        for path in files:
             [result] = migrate([Source(str(path), PROGRAM.encode())])
             path.write_bytes(result.after)
         git(project, "commit", "--quiet", "--all", "--message", "optax")
@@ -117,6 +105,5 @@ def test_it_runs(command: str, project: Path, run: Run) -> None:
         assert re.search(r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", stdout)
         assert "--" not in words or "1 case:" in stdout
     rewrites = words[0] == "rewrite" and LEFT.isdisjoint(words)
-    assert ("optax" in (project / "src" / "model.py").read_text()) == (
-        rewrites or "--before" in command
-    )
+    is_new = "optax" in (project / "src" / "model.py").read_text()
+    assert is_new == (rewrites or "--before" in command)

@@ -14,9 +14,8 @@ from tests.optim2optax.programs import LEGACY, STEPS, TRAIN
 from tests.optim2optax.repositories import commit_all, git
 
 ROOT = Path(__file__).parents[2]
-PARTS = words(
-    "codemods optim2optax pyproject.toml README.md LICENSE .pre-commit-hooks.yaml"
-)
+PARTS = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+PACKAGES = ("codemods", "optim2optax")
 
 CONFIGURATION = """\
 repos:
@@ -39,13 +38,11 @@ def hooks(tmp_path: Path) -> Path:
     """A repository with what is shipped, and nothing else."""
     folder = tmp_path / "optim2optax"
     folder.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__")
     for part in PARTS:
-        if (ROOT / part).is_dir():
-            shutil.copytree(
-                ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(ROOT / part, folder / part)
+        shutil.copy(ROOT / part, folder)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=ignored)
     commit_all(folder)
     return folder
 
@@ -62,9 +59,7 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     git(hooks, "tag", "released")
     (project / ".pre-commit-config.yaml").write_text(CONFIGURATION.format(hooks))
     git(project, "add", ".pre-commit-config.yaml")
-    own = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
-    }
+    own = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"}
     own["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
     def run_hook(hook: str) -> Done:
@@ -73,9 +68,8 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
 
     checked = run_hook("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
-    assert (
-        "steps.py:3:12: FO931 This optimizer is used in train.py too" in checked.stdout
-    )
+    told = "steps.py:3:12: FO931 This optimizer is used in train.py too"
+    assert told in checked.stdout
     assert "1 site in 1 file" in checked.stdout
     assert (project / "train.py").read_text() == TRAIN
 
@@ -101,10 +95,8 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
     installed = {path.name for path in packages.iterdir()}
     assert {"codemods", "optim2optax", "libcst", "click", "pathspec"} <= installed
-    assert installed.isdisjoint(
-        {"jax", "jaxlib", "flax", "optax", "numpy", "tests", "fixtures"}
-    )
-    for package in ("codemods", "optim2optax"):
+    assert not installed & {*words("jax jaxlib flax optax numpy tests fixtures")}
+    for package in PACKAGES:
         assert files(packages, package) == files(hooks, package)
         assert (packages / package / "py.typed").exists()
 
@@ -113,36 +105,28 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     done = run_program(command, "rewrite", ".")
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
-    for line, extra in (
-        ("checkpoint inspect train.py", "checkpoint"),
-        ("parity .", "parity"),
-    ):
+    for line in ("checkpoint inspect train.py", "parity ."):
         refused = run_program(command, *line.split(), env=environment())
         assert refused.returncode == 2
-        assert f"pip install 'optim2optax[{extra}]'" in refused.stderr
+        assert f"pip install 'optim2optax[{line.split()[0]}]'" in refused.stderr
     install(binaries, f"{hooks}[checkpoint]")
     assert run_program(command, "checkpoint", "inspect", "train.py").returncode == 1
 
 
+TOOLS = {
+    "uvx": "uvx --from . optim2optax rewrite ../project",
+    "pipx": "pipx install . && tools/optim2optax rewrite ../project",
+}
+
+
 @pytest.mark.network
-@pytest.mark.parametrize(
-    "command",
-    [
-        "uvx --from . optim2optax rewrite ../project",
-        "pipx install . && tools/optim2optax rewrite ../project",
-    ],
-    ids=["uvx", "pipx"],
-)
+@pytest.mark.parametrize("command", TOOLS.values(), ids=TOOLS)
 def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
     """Without an environment of one's own."""
     assert " ".join(command.split()[:3]) in (ROOT / "README.md").read_text()
     (project / "train.py").write_text(LEGACY)
-    own = {
-        "UV_TOOL_DIR": "uv",
-        "UV_CACHE_DIR": "cache",
-        "PIPX_HOME": "pipx",
-        "PIPX_BIN_DIR": "tools",
-    }
+    own = {"UV_TOOL_DIR": "uv", "UV_CACHE_DIR": "cache", "PIPX_HOME": "pipx"}
+    own["PIPX_BIN_DIR"] = "tools"
     places = {name: str(hooks / folder) for name, folder in own.items()}
     done = run_program("sh", "-c", command, cwd=hooks, env=environment(**places))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -150,9 +134,8 @@ def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
 
 
 def test_the_citation_has_the_version() -> None:
-    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(
-        encoding="utf-8"
-    )
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in citation
 
 
 def install(binaries: Path, requirement: str) -> None:

@@ -12,19 +12,14 @@ from tests.optim2optax.conftest import Run
 from tests.optim2optax.parity.reports.cases import report
 from tests.optim2optax.programs import UNRESOLVABLE
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(
-    encoding="utf-8"
-)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
 OTHER_WORDS = {
-    *words(
-        "rewrite parity rewritten suppressed unresolved identical equivalent different"
-    )
-}
-OTHER_WORDS |= {
-    *words(
-        "edited new could_not_run nothing_proven proven declared deduced "
-        "likely optimizer scenario command"
-    )
+    *words("""
+        rewrite parity rewritten suppressed unresolved identical equivalent different
+        edited new could_not_run nothing_proven proven declared deduced likely optimizer
+        scenario command
+    """)
 }
 
 
@@ -42,10 +37,9 @@ def keys(value: Any) -> Iterator[str]:
 
 def test_keys(project: Path, run: Run) -> None:
     (project / "describe.py").write_text(UNRESOLVABLE)
-    rewritten = json.loads(
-        run("rewrite", "--diff", "--output-format", "json", ".").stdout
-    )
-    real = {*keys(rewritten), *keys(json.loads(render(report(), "json")))}
+    rewritten = run("rewrite", "--diff", "--output-format", "json", ".").stdout
+    reports = (rewritten, render(report(), "json"))
+    real = {key for text in reports for key in keys(json.loads(text))}
     prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
     named = set(re.findall(r"`([a-z_]+)`", prose)) - OTHER_WORDS
     assert named - real == set()

@@ -20,11 +20,8 @@ SHELL = {*"|;&<>"}
 """A command that has one of these takes a shell; others are run in this process."""
 
 WIDE = {"COLUMNS": "100"}
-PAGES = [
-    page
-    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")))
-    if CONSOLE.search(page.read_text())
-]
+ALL = (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")))
+PAGES = [page for page in ALL if CONSOLE.search(page.read_text())]
 
 
 def with_real_outputs(text: str, folder: Path) -> str:
@@ -33,9 +30,7 @@ def with_real_outputs(text: str, folder: Path) -> str:
         (folder / name).write_text(program)
     if "runs/" in text:
         _store_a_run(folder / "runs")
-    return CONSOLE.sub(
-        lambda match: "\n".join(map(_transcript, _commands(match[0]))), text
-    )
+    return CONSOLE.sub(_transcripts, text)
 
 
 def _store_a_run(folder: Path) -> None:
@@ -43,28 +38,19 @@ def _store_a_run(folder: Path) -> None:
     from optim2optax.legacy import legacy_flax
 
     folder.mkdir()
-    params = {
-        "dense": {
-            "kernel": np.full((784, 10), 0.1, np.float32),
-            "bias": np.zeros(10, np.float32),
-        }
-    }
+    kernel, bias = np.full((784, 10), 0.1, np.float32), np.zeros(10, np.float32)
+    params = {"dense": {"kernel": kernel, "bias": bias}}
     with legacy_flax() as flax:
         optimizer = flax.optim.Adam(1e-3, weight_decay=1e-4).create(params)
-        optimizer = optimizer.replace(
-            state=optimizer.state.replace(step=np.asarray(5000, np.int32))
-        )
-        (folder / "checkpoint_5000").write_bytes(
-            flax.serialization.to_bytes({"optimizer": optimizer, "epoch": 12})
-        )
+        state = optimizer.state.replace(step=np.asarray(5000, np.int32))
+        stored = {"optimizer": optimizer.replace(state=state), "epoch": 12}
+        content = flax.serialization.to_bytes(stored)
+    (folder / "checkpoint_5000").write_bytes(content)
 
 
-def _commands(console: str) -> list[str]:
-    return [
-        line.removeprefix("$ ")
-        for line in console.splitlines()
-        if line.startswith("$ ")
-    ]
+def _transcripts(console: re.Match[str]) -> str:
+    commands = [line[2:] for line in console[0].splitlines() if line.startswith("$ ")]
+    return "\n".join(map(_transcript, commands))
 
 
 def _transcript(command: str) -> str:

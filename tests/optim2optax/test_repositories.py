@@ -7,7 +7,7 @@ import pytest
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.cli.terminal import at_terminal
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.folders import write_files
+from tests.optim2optax.folders import read_files, write_files
 
 MAKING = """\
 from flax import optim
@@ -46,6 +46,8 @@ def train(params, grads):
     return optimizer.target
 """
 
+UNLOGGED = LOGGED.replace("    logs.log(optimizer)\n", "")
+
 KEEPING = """\
 from flax import optim
 import lab_tools
@@ -65,11 +67,7 @@ def write(root: Path, files: dict[str, str], *, repository: bool = True) -> None
 
 
 def read(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): path.read_text()
-        for path in root.rglob("*")
-        if path.is_file()
-    }
+    return {path: content.decode() for path, content in read_files(root).items()}
 
 
 @pytest.mark.parametrize("inner", ["file", "folder"])
@@ -115,13 +113,7 @@ def test_each_is_migrated_as_if_it_were_alone(project: Path, run: Run) -> None:
 
 def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
     old = "flax==0.3.4\noptax==0.0.9\njax==0.2.20\n"
-    write(
-        project / "legacy",
-        {
-            "train.py": LOGGED.replace("    logs.log(optimizer)\n", ""),
-            "requirements.txt": old,
-        },
-    )
+    write(project / "legacy", {"train.py": UNLOGGED, "requirements.txt": old})
     write(project / "modern", {"train.py": "import jax\n", "requirements.txt": old})
     assert run("rewrite", "--modernize", ".").exit_code == 0
     after = read(project)
@@ -129,23 +121,16 @@ def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
     assert after["modern/requirements.txt"] == old
 
 
-def test_what_the_code_imports_and_optax_brought_once_is_declared(
-    project: Path, run: Run
-) -> None:
-    code = LOGGED.replace("    logs.log(optimizer)\n", "")
-    files = {"train.py": code, "requirements.txt": "absl-py\nflax==0.3.4\n"}
+def test_what_optax_brought_once_is_declared(project: Path, run: Run) -> None:
+    files = {"train.py": UNLOGGED, "requirements.txt": "absl-py\nflax==0.3.4\n"}
     write(project / "with", files | {"checks.py": "import chex\n"})
     ahead = {"requirements.txt": "einops\nflax\njax\n"}
     write(project / "ahead", files | ahead | {"checks.py": "import chex\n"})
     write(project / "without", files | {"checks.py": "import chess\n# import chex\n"})
     assert run("rewrite", "--modernize", ".").exit_code == 0
     after = read(project)
-    assert after["with/requirements.txt"].splitlines() == [
-        "absl-py",
-        "flax>=0.8.0",
-        "chex>=0.1.87",
-        "optax>=0.2.4",
-    ]
+    bounds = "absl-py\nflax>=0.8.0\nchex>=0.1.87\noptax>=0.2.4\n"
+    assert after["with/requirements.txt"] == bounds
     assert after["ahead/requirements.txt"] == "einops\nflax\nchex\njax\noptax\n"
     assert "chex" not in after["without/requirements.txt"]
     again = run("rewrite", "--modernize", ".")
@@ -163,21 +148,14 @@ def test_a_copy_is_put_into_each_that_needs_one(
     assert not (project / "second/legacy_flax_optim").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        pytest.param(KEEPING, "has none, or another (first/lab/train.py:7).", id="interface"),
-    ],
-)  # fmt: skip
-def test_a_note_has_paths_from_the_current_folder_on(
-    project: Path, run: Run, text: str, said: str
-) -> None:
-    write(project / "first", {"lab/train.py": text})
+def test_a_note_has_paths_from_the_current_folder_on(project: Path, run: Run) -> None:
+    write(project / "first", {"lab/train.py": KEEPING})
     write(project / "second", {"other.py": MAKING})
     lines = run("rewrite", "first", "second").stdout.splitlines()
     notes = [line for line in lines if ": note " in line]
     assert notes
-    assert all(said in note for note in notes)
+    for note in notes:
+        assert "has none, or another (first/lab/train.py:7)." in note
 
 
 @pytest.fixture

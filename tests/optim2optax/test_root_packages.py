@@ -45,13 +45,8 @@ from pkg import evaluate, train
 def run(params, gradients):
     return evaluate.load(params, train.train(params, gradients))
 """
-STATES = {
-    ".git/HEAD": "",
-    "__init__.py": "",
-    "utils.py": UTILS,
-    "train.py": TRAIN,
-    "evaluate.py": EVAL,
-}
+EMPTY = dict.fromkeys((".git/HEAD", "__init__.py"), "")
+STATES = {**EMPTY, "utils.py": UTILS, "train.py": TRAIN, "evaluate.py": EVAL}
 SIGN = """\
 import flax
 import jax.numpy as jnp
@@ -119,9 +114,10 @@ def code(folder: Path, package: str = "") -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("files", "main"), [(STATES, MAIN), (CHOSEN, BOTH)], ids=["states", "chosen"]
-)
+PROGRAMS = {"states": (STATES, MAIN), "chosen": (CHOSEN, BOTH)}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("within", [True, False], ids=["within", "from above"])
 @pytest.mark.parametrize("name", ["pkg", "pkg-main"])
 def test_it_trains_as_before(
@@ -130,11 +126,11 @@ def test_it_trains_as_before(
     run: Run,
     tmp_path: Path,
     legacy_wheel: Path,
-    files: Mapping[str, str],
-    main: str,
+    program: tuple[Mapping[str, str], str],
     within: bool,
     name: str,
 ) -> None:
+    files, main = program
     folder = project / name
     write_files(folder, files)
     before = {"main.py": main, **code(folder, "pkg/")}
@@ -176,8 +172,8 @@ def test_a_copy_of_flax_optim_is_within_it(
     project: Path, run: Run, tmp_path: Path, legacy_wheel: Path
 ) -> None:
     folder = project / "pkg"
-    empty = dict.fromkeys((".git/HEAD", "__init__.py", "losses.py"), "")
-    write_files(folder, {**empty, "train.py": LEFT, "main.py": STEP})
+    files = {**EMPTY, "losses.py": "", "train.py": LEFT, "main.py": STEP}
+    write_files(folder, files)
     before = code(folder, "pkg/")
     before["main.py"] = before.pop("pkg/main.py")
     assert run("rewrite", "--vendor", "pkg").exit_code == 0

@@ -49,16 +49,14 @@ PROGRAMS = {
     for name, text in SECTIONS.items()
 }
 NAMES = [*PROGRAMS]
-OF_NAMES = [
-    name.removesuffix(TOLD) for name in sections((HERE / "renaming.txt").read_text())
-]
-
+RENAMING = sections((HERE / "renaming.txt").read_text())
+OF_NAMES = [name.removesuffix(TOLD) for name in RENAMING]
+SOME = {*NAMES[::10], *OF_NAMES}
+"""Which are tried with other names in each run."""
 
 UNTOLD = {
     "the value of StopIteration": "what a generator returns is not followed there",
-    "an object that __new__ makes, beside one with a target of its own": (
-        "what `dict.__setitem__` sets as a function"
-    ),
+    "an object that __new__ makes, beside one with a target of its own": "what `dict.__setitem__` sets as a function",
     "definitions that are lost tell nothing of optimizers": "a pickle in a text",
     "an optimizer made in a text that is run": "`exec` of a text is not told",
     "a variable in a text that is evaluated": "`eval` of a text is not told",
@@ -86,9 +84,7 @@ def test_it_is_equal_or_refused_or_fails_as_told(name: str) -> None:
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     "name",
-    marked(
-        dict.fromkeys([*NAMES[::5], *OF_NAMES]), {*NAMES} - {*NAMES[::10], *OF_NAMES}
-    ),
+    marked(dict.fromkeys([*NAMES[::5], *OF_NAMES]), {*NAMES} - SOME),
 )
 def test_so_it_is_with_other_names(name: str) -> None:
     found = _kept(PROGRAMS[name], Options(rename=True))

@@ -29,16 +29,16 @@ PLAIN = "optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)"
 ALONE = "optimizer.opt_state, is_hyperparam, learning_rate=rate"
 
 
-def program(
-    value: str = "nn.Dense(3)(x)",
-    model: str = "Scaled()",
-    params: str = 'model.init(key, x)["params"]',
-    fields: str = "rate: float = 0.1",
-    imports: str = "",
-) -> str:
-    return PROGRAM.format(
-        imports=imports, fields=fields, value=value, model=model, params=params
-    )
+USUAL = {
+    "model": "Scaled()",
+    "params": 'model.init(key, x)["params"]',
+    "fields": "rate: float = 0.1",
+    "imports": "",
+}
+
+
+def program(value: str = "nn.Dense(3)(x)", **others: str) -> str:
+    return PROGRAM.format(value=value, **{**USUAL, **others})
 
 
 NOT_CALLED_SO = {

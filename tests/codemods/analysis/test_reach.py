@@ -35,27 +35,18 @@ TRAIN = """
         return optimizer
     """
 ALONE = TRAIN.format(imported="", step="optimizer.apply_gradient(grad)")
-WITH_LIBRARY = TRAIN.format(
-    imported="from lab import engine", step="engine.advance(optimizer, grad)"
-)
-TABLES = "".join(
-    (
-        "def advance(one, grad):\n    return f0(one)[0]\n",
-        *(
-            f"def f{number}(x):\n    return [x, f{(number * 7) % 97}, f{(number * 5) % 97}(x)]\n"
-            for number in range(97)
-        ),
-    )
+ADVANCE = "engine.advance(optimizer, grad)"
+WITH_LIBRARY = TRAIN.format(imported="from lab import engine", step=ADVANCE)
+TABLES = "def advance(one, grad):\n    return f0(one)[0]\n" + "".join(
+    f"def f{number}(x):\n    return [x, f{(number * 7) % 97}, f{(number * 5) % 97}(x)]\n"
+    for number in range(97)
 )
 
 
 def project(**files: str) -> dict[str, FileResult]:
-    sources = [
-        Source(f"{name.replace('__', '/', 1)}.py", dedent(text).encode())
-        for name, text in files.items()
-    ]
-    results = migrate(sources)
-    return {result.path: result for result in results}
+    texts = {f"{name.replace('__', '/', 1)}.py": text for name, text in files.items()}
+    sources = [Source(path, dedent(text).encode()) for path, text in texts.items()]
+    return {result.path: result for result in migrate(sources)}
 
 
 BOTH = """
@@ -68,9 +59,7 @@ BOTH = """
 
 @pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize("text", ["def advance(one, grad)\n    print one\n", "\\"])
-def test_a_file_that_is_no_python_is_as_one_that_is_not_there(
-    text: str,
-) -> None:
+def test_a_file_that_is_no_python_is_as_one_that_is_not_there(text: str) -> None:
     files = {"train": WITH_LIBRARY, "lab__engine": BOTH, "lab__tables": TABLES}
     results = project(**files, apart=ALONE, lab__broken=text)
     without = project(**files, apart=ALONE)
@@ -105,16 +94,11 @@ COLUMNS = """
     """
 
 
-@pytest.mark.parametrize("style", ["called", "not called"])
-def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_accounted_for(
-    style: str,
-) -> None:
-    used = "loop.train({}, [])" if style == "called" else "loop"
-    results = project(
-        loop=ALONE,
-        lab__columns=COLUMNS,
-        main=f"import loop, lab.columns\n\nprint({used})\n",
-    )
+@pytest.mark.parametrize("used", ["loop.train({}, [])", "loop"])
+def test_a_target_in_a_file_without_jax_is_its_own(used: str) -> None:
+    """Since every optimizer is accounted for."""
+    main = f"import loop, lab.columns\n\nprint({used})\n"
+    results = project(loop=ALONE, lab__columns=COLUMNS, main=main)
     assert results["loop.py"].changed
     assert all(site.status == "rewritten" for site in results["loop.py"].sites)
     assert not results["lab/columns.py"].sites
@@ -136,14 +120,11 @@ MAIN = "import train\nfrom lab import models\n\ntrain.train(models.initial(), []
 
 @pytest.mark.usefixtures("_all_are_large")
 def test_params_may_be_complex_where_no_optimizer_gets_to() -> None:
-    results = project(
-        train=ALONE, main=MAIN, lab__models=MODELS.format(dtype="jnp.float32")
-    )
+    files = {"train": ALONE, "main": MAIN}
+    results = project(**files, lab__models=MODELS.format(dtype="jnp.float32"))
     assert results["train.py"].changed
     for dtype in ("jnp.complex64", "'complex64'", "complex", "1j"):
-        results = project(
-            train=ALONE, main=MAIN, lab__models=MODELS.format(dtype=dtype)
-        )
+        results = project(**files, lab__models=MODELS.format(dtype=dtype))
         assert not results["train.py"].changed
         assert "FO925" in {site.code for site in results["train.py"].sites}
         assert not results["lab/models.py"].analysed
@@ -195,11 +176,8 @@ HOOK = "import train\n\n\ndef slow_down(number, config=None):\n    {}\n"
 def test_what_is_set_where_no_optimizer_gets_to_is_not_read_at_another_time(
     limit: str, hook: str
 ) -> None:
-    results = project(
-        train=CLIPPING.format(limit=limit).replace("global CLIP", "CLIP = 0"),
-        main=CALLING,
-        hooks=HOOK.format(hook),
-    )
+    train = CLIPPING.format(limit=limit).replace("global CLIP", "CLIP = 0")
+    results = project(train=train, main=CALLING, hooks=HOOK.format(hook))
     assert not results["hooks.py"].analysed
     assert results["train.py"].changed
     assert b"clip_by_global_norm" not in results["train.py"].after
@@ -224,11 +202,8 @@ def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
     ],
 )
 def test_what_is_set_nowhere_is_read_once(hook: str) -> None:
-    results = project(
-        train=CLIPPING.format(limit="CLIP").replace("global CLIP", "CLIP = 0"),
-        main=CALLING,
-        hooks=HOOK.format(hook),
-    )
+    train = CLIPPING.format(limit="CLIP").replace("global CLIP", "CLIP = 0")
+    results = project(train=train, main=CALLING, hooks=HOOK.format(hook))
     assert b"optax.clip_by_global_norm(CLIP)" in results["train.py"].after
 
 
@@ -268,11 +243,8 @@ IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
 )
 def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> None:
     sweeping = f"import jax.numpy as jnp\nimport sgd\n\nones = jnp.ones(3)\n{sweep}\n"
-    results = project(
-        sgd=RUN.format(call=call),
-        sweep=sweeping,
-        idle="import sgd\n\nprint(sgd)\n",
-    )
+    idle = "import sgd\n\nprint(sgd)\n"
+    results = project(sgd=RUN.format(call=call), sweep=sweeping, idle=idle)
     # the params are no dict
     assert b"AnyParamsTrainState.create(" in results["sgd.py"].after
 

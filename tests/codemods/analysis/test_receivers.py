@@ -2,7 +2,7 @@
 
 import pytest
 
-from codemods import FileResult, Options
+from codemods import Options
 from tests.codemods.programs import program, project, table
 
 Texts = dict[str, str]
@@ -16,16 +16,11 @@ def steps(
     texts: Texts, options: Options | None = None
 ) -> list[tuple[str, str, str, str]]:
     """Of every `apply_gradient` that is reported: what is called, status, code and evidence."""
-    results: dict[str, FileResult] = project(texts, options)
-    return [
-        (site.before, site.status, site.code, site.evidence)
-        for result in results.values()
-        for site in result.sites
-        if site.before.endswith(".apply_gradient")
-    ]
+    results = project(texts, options).values()
+    sites = [site for result in results for site in result.sites]
+    steps = [site for site in sites if site.before.endswith(".apply_gradient")]
+    return [(site.before, site.status, site.code, site.evidence) for site in steps]
 
-
-# What must not be touched.
 
 NOT_OF_AN_OPTIMIZER = """
 == a function as its argument, of any kind
@@ -171,8 +166,6 @@ def test_a_class_out_of_view_is_no_optimizer_though_it_is_given_one() -> None:
     assert steps(alone(text)) == []
 
 
-# What else has an `apply_gradient`.
-
 MODEL = """
     class Model:
         def __init__(self, params):
@@ -192,9 +185,7 @@ UNKNOWN = """
     """
 
 
-def test_something_unknown_is_none_where_only_a_class_in_view_has_such_a_method() -> (
-    None
-):
+def test_something_unknown_is_none_where_only_a_class_in_view_has_that() -> None:
     assert steps({"model": MODEL, "train": UNKNOWN}) == []
 
 
@@ -213,9 +204,7 @@ def test_something_unknown_is_likely_where_there_are_optimizers_too() -> None:
                 return thing.apply_gradient(grads)
             """,
     }
-    assert steps(texts) == [
-        ("thing.apply_gradient", "unresolved", "FO912", "likely"),
-    ]
+    assert steps(texts) == [("thing.apply_gradient", "unresolved", "FO912", "likely")]
     careful = project(texts)["train"]
     bold = project(texts, Options(unsafe=True))["train"]
     assert b"thing.apply_gradient(grads)" in careful.after
@@ -224,8 +213,6 @@ def test_something_unknown_is_likely_where_there_are_optimizers_too() -> None:
     [message] = [site.message for site in careful.sites if site.code == "FO912"]
     assert "A class of this program has an `apply_gradient`, too" in message
 
-
-# What only an optimizer can be.
 
 DEDUCED = {
     "whatever its gradients are": alone("""
@@ -297,18 +284,13 @@ DEDUCED = {
 @pytest.mark.parametrize("texts", DEDUCED.values(), ids=DEDUCED)
 def test_what_is_used_as_only_an_optimizer_is_one(texts: Texts) -> None:
     found = steps(texts)
-    assert {(status, evidence) for _, status, _, evidence in found} == {
-        ("rewritten", "deduced")
-    }
+    kinds = {(status, evidence) for _, status, _, evidence in found}
+    assert kinds == {("rewritten", "deduced")}
     assert len(found) == program("".join(texts.values())).count(".apply_gradient(")
 
 
-# Nor does what is known to be else belong to an optimizer that went out of view.
-
-
 @pytest.mark.parametrize(
-    "read",
-    ["camera.target", "table['camera'].target", "camera.replace(target=1)"],
+    "read", ["camera.target", "table['camera'].target", "camera.replace(target=1)"]
 )
 def test_an_attribute_of_a_class_in_view_is_its_own(read: str) -> None:
     text = f"""
@@ -334,8 +316,7 @@ def test_an_attribute_of_a_class_in_view_is_its_own(read: str) -> None:
             return optimizer.target, {read}, same(toolbelt.load())
         """
     result = project(alone(text))["train"]
-    left = [site for site in result.sites if site.status != "rewritten"]
-    assert left == []
+    assert {site.status for site in result.sites} == {"rewritten"}
     assert f"optimizer.params, {read}".encode() in result.after
 
 

@@ -28,23 +28,18 @@ def text(node: cst.CSTNode) -> str:
         pytest.param("f({x}, 1)", "(a for a in b)", "f((a for a in b), 1)", id="a generator as argument"),
         pytest.param("f('{', {x})", "'{y}'", "f('{', '{y}')", id="braces in strings"),
         pytest.param("{x}.params", "(a\n.b)", "(a\n.b).params", id="lines within parentheses"),
-        pytest.param(
-            "{x}.params",
-            "f(\n    a,  # why\n)",
-            "f(\n    a,  # why\n).params",
-            id="lines and comments",
-        ),
+        pytest.param("{x}.params", "f(\n    a,  # why\n)", "f(\n    a,  # why\n).params", id="lines and comments"),
     ],
 )  # fmt: skip
 def test_fills(template: str, hole: str, filled: str) -> None:
     assert text(expression(template, x=cst.parse_expression(hole))) == filled
 
 
+BARE = ["a\n  .b", "a\n  .b()", "a +\n  b", "a := b", "a for a in b", "'a'\n  'b'"]
+
+
 @pytest.mark.parametrize("template", ["{x}", "{x}.params", "f(1, k={x})"])
-@pytest.mark.parametrize(
-    "argument",
-    ["a\n  .b", "a\n  .b()", "a +\n  b", "a := b", "a for a in b", "'a'\n  'b'"],
-)
+@pytest.mark.parametrize("argument", BARE)
 def test_what_stood_in_parentheses_gets_its_own(template: str, argument: str) -> None:
     call = cst.ensure_type(cst.parse_expression(f"f({argument})"), cst.Call)
 

@@ -1,6 +1,7 @@
 """What may happen between two moments, what that changes, and which settings a read may find."""
 
 import ast
+from textwrap import indent
 
 import pytest
 
@@ -15,27 +16,21 @@ class Program:
     """A program with its dataflow, in which nodes are found by their source text."""
 
     def __init__(self, text: str, **others: str) -> None:
-        self.units = [
-            _unit("train.py", program(text)),
-            *(_unit(f"{name}.py", program(more)) for name, more in others.items()),
-        ]
+        texts = {"train": text, **others}
+        self.units = [_unit(f"{name}.py", program(one)) for name, one in texts.items()]
         self.facts = Facts(self.units)
         self.dataflow: Dataflow = self.facts.dataflow
 
     def at(self, source: str, index: int = 0) -> ast.expr:
         """The expression that reads so, in the order of the lines."""
-        nodes = [
-            node
-            for unit in self.units
-            for node in unit.nodes
-            if isinstance(node, ast.expr)
-        ]
-        found = [
+        nodes = [node for unit in self.units for node in unit.nodes]
+        read = [
             node
             for node in nodes
-            if ast.unparse(node) == source
-            and not isinstance(getattr(node, "ctx", None), ast.Store)
+            if isinstance(node, ast.expr)
+            if not isinstance(getattr(node, "ctx", None), ast.Store)
         ]
+        found = [node for node in read if ast.unparse(node) == source]
         return sorted(found, key=lambda node: (node.lineno, node.col_offset))[index]
 
     def stays(self, source: str) -> bool:
@@ -46,8 +41,6 @@ class Program:
 def _unit(path: str, code: str) -> Unit:
     return Unit(path, code, ast.parse(code))
 
-
-# Order
 
 BETWEEN = {
     "a branch that is not taken on the way": ("first()\nif test:\n    between()\nsecond()", True),
@@ -76,18 +69,18 @@ BETWEEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "is_between"), BETWEEN.values(), ids=BETWEEN)
-def test_what_may_happen_between_two_evaluations(body: str, is_between: bool) -> None:
-    function = ast.parse(
-        "def f():\n" + "\n".join(f"    {line}" for line in body.splitlines())
-    ).body[0]
+def ordered(body: str) -> tuple[Order, dict[str, int]]:
+    """The order in which a function evaluates, and the numbers of its calls in that."""
+    [function] = ast.parse(f"def f():\n{indent(body, '    ')}").body
     assert isinstance(function, ast.FunctionDef)
     order = Order(function)
-    numbers = {
-        ast.unparse(node): number
-        for node, number in order.at.items()
-        if isinstance(node, ast.Call)
-    }
+    calls = [node for node in order.at if isinstance(node, ast.Call)]
+    return order, {ast.unparse(node): order.at[node] for node in calls}
+
+
+@pytest.mark.parametrize(("body", "is_between"), BETWEEN.values(), ids=BETWEEN)
+def test_what_may_happen_between_two_evaluations(body: str, is_between: bool) -> None:
+    order, numbers = ordered(body)
 
     reached = order.between(numbers["first()"], numbers["second()"])
 
@@ -95,14 +88,7 @@ def test_what_may_happen_between_two_evaluations(body: str, is_between: bool) ->
 
 
 def test_an_evaluation_that_each_way_leads_through() -> None:
-    [function] = ast.parse("def f():\n    if a():\n        b()\n    c()").body
-    assert isinstance(function, ast.FunctionDef)
-    order = Order(function)
-    numbers = {
-        ast.unparse(node): number
-        for node, number in order.at.items()
-        if isinstance(node, ast.Call)
-    }
+    order, numbers = ordered("if a():\n    b()\nc()")
 
     assert order.dominates(numbers["a()"], numbers["c()"])
     assert order.dominates(ENTRY, numbers["b()"])
@@ -110,17 +96,12 @@ def test_an_evaluation_that_each_way_leads_through() -> None:
     assert EXIT in order.forward(numbers["c()"])
 
 
-# Definitions
-
 REACHING = {
     "the last of two": ("x = 1\nx = 2\nuse(x)", {3}),
     "either of two branches": ("x = 1\nif test:\n    x = 2\nuse(x)", {2, 4}),
     "a parameter": ("use(p)", {1}),
     "a parameter that may be set": ("if p is None:\n    p = 0\nuse(p)", {1, 3}),
-    "what the last turn of a loop set": (
-        "x = 0\nwhile x < 3:\n    x = x + 1\nuse(x)",
-        {2, 4},
-    ),
+    "what the last turn of a loop set": ("x = 0\nwhile x:\n    x = x + 1\nuse(x)", {2, 4}),
     "the target of a loop": ("for x in xs:\n    use(x)", {2}),
     "what is set within an expression": ("if (x := f()):\n    use(x)", {2}),
     "what a handler is given": ("try:\n    f()\nexcept E as x:\n    use(x)", {4}),
@@ -128,18 +109,14 @@ REACHING = {
     "what a pattern takes": ("match y:\n    case [x]:\n        use(x)", {3}),
     "an import": ("import x\nuse(x)", {2}),
     "what a function within is": ("def x():\n    pass\nuse(x)", {2}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "lines"), REACHING.values(), ids=REACHING)
 def test_the_settings_that_a_read_may_find(body: str, lines: set[int]) -> None:
-    code = "def f(p):\n" + "\n".join(f"    {line}" for line in body.splitlines())
-    found = Program(code)
-    [name] = [
-        node.args[0]
-        for node in found.units[0].nodes
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "use"
-    ]
+    found = Program(f"def f(p):\n{indent(body, '    ')}")
+    calls = [node for node in found.units[0].nodes if isinstance(node, ast.Call)]
+    [name] = [call.args[0] for call in calls if ast.unparse(call.func) == "use"]
     assert isinstance(name, ast.Name)
     variable = found.dataflow.definitions.variable(name)
     assert variable is not None
@@ -149,8 +126,6 @@ def test_the_settings_that_a_read_may_find(body: str, lines: set[int]) -> None:
     assert stores is not None
     assert {getattr(store, "lineno", 0) for store in stores} == lines
 
-
-# Effects
 
 QUIET = {
     "a number": ("1 + 2", True),
@@ -184,8 +159,7 @@ QUIET = {
 def test_whether_evaluating_leaves_all_else_as_it_is(
     expression: str, has_no_effect: bool
 ) -> None:
-    found = Program(
-        f"""
+    found = Program(f"""
         import logging
         import jax
         import numpy as np
@@ -218,22 +192,11 @@ def test_whether_evaluating_leaves_all_else_as_it_is(
 
         def f(x, y, key):
             return {expression}
-        """
-    )
-    [value] = [
-        node.value for node in found.units[0].nodes if isinstance(node, ast.Return)
-    ][-1:]
-    assert value is not None
+        """)
+    node = found.at(ast.unparse(ast.parse(expression, mode="eval").body))
 
-    assert (
-        found.dataflow.has_no_effect(
-            found.at(ast.unparse(ast.parse(expression, mode="eval").body))
-        )
-        == has_no_effect
-    )
+    assert found.dataflow.has_no_effect(node) == has_no_effect
 
-
-# Sameness
 
 STAYS = {
     "nothing in between": ("x = config.lr", "config.lr", True),
@@ -252,37 +215,25 @@ STAYS = {
     "some element is set": ("x = rates['a']\nrates[name] = 1", "rates['a']", False),
     "another element is set": ("x = rates['a']\nrates['b'] = 1", "rates['a']", True),
     "a list of this function alone, whatever else is done": ("x = own[0]\nfinalize(config)", "own[0]", True),
-    "a list that was given away before, and is not any more": (
-        "finalize(own)\nx = own[0]\nfinalize(config)",
-        "own[0]",
-        True,
-    ),
+    "a list that was given away before, and is not any more":
+        ("finalize(own)\nx = own[0]\nfinalize(config)", "own[0]", True),
     "a list that is given away": ("x = own[0]\nfinalize(own)", "own[0]", False),
     "a list that is given away in another": ("x = own[0]\nfinalize({'own': [own]})", "own[0]", False),
     "something else is given to a function out of view": ("x = config.width\nfinalize(rate)", "config.width", True),
     "it is given away in a dict": ("x = config.width\nfinalize({'config': config})", "config.width", False),
     "it is given away by another name": ("cfg = config\nx = config.width\nfinalize(cfg)", "config.width", False),
-    "it is given away as an attribute of something": (
-        "name.config = config\nx = config.width\nfinalize(name.config)",
-        "config.width",
-        False,
-    ),
-    "an attribute of it is given away, and not another": (
-        "x = config.width\nfinalize(config.model)",
-        "config.width",
-        True,
-    ),
+    "it is given away as an attribute of something":
+        ("name.config = config\nx = config.width\nfinalize(name.config)", "config.width", False),
+    "an attribute of it is given away, and not another":
+        ("x = config.width\nfinalize(config.model)", "config.width", True),
     "an object in it is given away": ("x = config.model.width\nfinalize(config.model)", "config.model.width", False),
     "its value is given away": ("x = config.width\nfinalize(config.width)", "config.width", True),
     "a function in view gives it away": ("x = config.width\nshow(config)", "config.width", False),
     "its own method, which is out of view": ("x = config.width\nconfig.update(1)", "config.width", False),
     "one of its elements is set under some name": ("x = config['lr']\nconfig[name] = 1", "config['lr']", False),
     "an element of something else is set under some name": ("x = config['lr']\nother[name] = 1", "config['lr']", True),
-    "an attribute of this name is set somewhere, and perhaps by what is called": (
-        "x = config.base\npick(rate)",
-        "config.base",
-        False,
-    ),
+    "an attribute of this name is set somewhere, and perhaps by what is called":
+        ("x = config.base\npick(rate)", "config.base", False),
     "it calls what acts itself": ("x = pick(config)", "pick(config)", False),
 }  # fmt: skip
 
@@ -291,9 +242,7 @@ STAYS = {
 def test_whether_an_expression_has_the_same_value_later(
     body: str, source: str, stays: bool
 ) -> None:
-    lines = "\n".join(f"            {line}" for line in body.splitlines())
-    found = Program(
-        f"""
+    found = Program(f"""
         from elsewhere import finalize, pick
 
         def halve(c):
@@ -313,10 +262,9 @@ def test_whether_an_expression_has_the_same_value_later(
             def reset():
                 nonlocal rate
                 rate = 0
-{lines}
+{indent(body, 12 * " ")}
             use()
-        """
-    )
+        """)
 
     assert found.stays(source) == stays
 
@@ -339,9 +287,8 @@ SWAPS = {
 def test_whether_two_expressions_may_change_places(
     one: str, other: str, may: bool
 ) -> None:
-    found = Program(
-        f"from elsewhere import f, g\ndef h(a, b):\n    return [{one}, {other}]"
-    )
+    both = f"def h(a, b):\n    return [{one}, {other}]"
+    found = Program(f"from elsewhere import f, g\n{both}")
     [display] = [node for node in found.units[0].nodes if isinstance(node, ast.List)]
     first, second = display.elts
 
@@ -350,18 +297,15 @@ def test_whether_two_expressions_may_change_places(
 
 
 def test_what_a_library_does_outside_changes_nothing_that_it_is_not_given() -> None:
-    found = Program(
-        """
+    found = Program("""
         from flax.training import checkpoints
 
         def train(config, state):
             x = config.lr
             checkpoints.save_checkpoint("runs", state, 1)
             use()
-        """
-    )
+        """)
+    save = found.at("checkpoints.save_checkpoint('runs', state, 1)")
 
     assert found.stays("config.lr")
-    assert not found.dataflow.has_no_effect(
-        found.at("checkpoints.save_checkpoint('runs', state, 1)")
-    )
+    assert not found.dataflow.has_no_effect(save)

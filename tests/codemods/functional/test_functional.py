@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from codemods import Options
-from tests.codemods.programs import migrated, program, project, result_of, table
+from tests.codemods.programs import (
+    before_and_after,
+    files,
+    migrated,
+    program,
+    project,
+    result_of,
+    table,
+)
 
 FUNCTIONAL = Options(style="functional")
 BASE = """
@@ -170,8 +178,7 @@ def test_a_train_state_is_the_default() -> None:
 
 
 def test_of_two_that_go_the_same_way_one_falls_into_parts() -> None:
-    after = migrated(
-        """
+    text = """
         def train(params, others):
             g = optim.Adam(0.1).create(params)
             d = optim.Adam(0.1).create(others)
@@ -180,105 +187,82 @@ def test_of_two_that_go_the_same_way_one_falls_into_parts() -> None:
 
         def both(g, d):
             return g.apply_gradient(1), d.apply_gradient(2)
-        """,
-        FUNCTIONAL,
-    )
-
-    assert (
-        "g_params, g_opt_state, d = both(g_params, g_opt_state, d, g_tx=g_tx)" in after
-    )
+        """
+    after = migrated(text, FUNCTIONAL)
+    called = "g_params, g_opt_state, d = both(g_params, g_opt_state, d, g_tx=g_tx)"
+    assert called in after
     assert "return g_params, g_opt_state, d.apply_gradients(grads=2)" in after
 
 
+WITHIN = """
+  import jax
+- from flax import optim
++ import optax
+
+  def train(params, batches):
+-     optimizer = optim.Momentum(0.1).create(params)
++     tx = optax.sgd(0.1, momentum=0.9)
++     opt_state = tx.init(params)
+
+      @jax.jit
+-     def train_step(optimizer, grads):
+-         new_optimizer = optimizer.apply_gradient(grads)
+-         return new_optimizer
++     def train_step(params, opt_state, grads):
++         updates, new_opt_state = tx.update(grads, opt_state, params)
++         new_params = optax.apply_updates(params, updates)
++         return new_params, new_opt_state
+
+      for grads in batches:
+-         optimizer = train_step(optimizer, grads)
+-     return optimizer.target
++         params, opt_state = train_step(params, opt_state, grads)
++     return params
+"""
+
+
 def test_functions_within_find_the_transformation_around_them() -> None:
-    after = migrated(
-        """
-        import jax
-        from flax import optim
-
-        def train(params, batches):
-            optimizer = optim.Momentum(0.1).create(params)
-
-            @jax.jit
-            def train_step(optimizer, grads):
-                new_optimizer = optimizer.apply_gradient(grads)
-                return new_optimizer
-
-            for grads in batches:
-                optimizer = train_step(optimizer, grads)
-            return optimizer.target
-        """,
-        FUNCTIONAL,
-    )
-
-    assert after == program(
-        """
-        import jax
-        import optax
-
-        def train(params, batches):
-            tx = optax.sgd(0.1, momentum=0.9)
-            opt_state = tx.init(params)
-
-            @jax.jit
-            def train_step(params, opt_state, grads):
-                updates, new_opt_state = tx.update(grads, opt_state, params)
-                new_params = optax.apply_updates(params, updates)
-                return new_params, new_opt_state
-
-            for grads in batches:
-                params, opt_state = train_step(params, opt_state, grads)
-            return params
-        """
-    )
+    before, after = before_and_after(WITHIN)
+    assert migrated(before, FUNCTIONAL) == after
 
 
-MAKING = """
-                def create(params):
-                    optimizer_def = optim.Adam(0.1)
-                    return optimizer_def.create(params)
-"""
-STEPPING = """
-                def step(optimizer, grads):
-                    return optimizer.apply_gradient(grads)
-"""
-TRAINING = """
-                import making
-                import stepping
+FILES = """
+-- making
+def create(params):
+    optimizer_def = optim.Adam(0.1)
+    return optimizer_def.create(params)
+-- stepping
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
+-- training
+import making
+import stepping
 
-                def train(params, grads):
-                    optimizer = making.create(params)
-                    optimizer = stepping.step(optimizer=optimizer, grads=grads)
-                    return optimizer.target
+def train(params, grads):
+    optimizer = making.create(params)
+    optimizer = stepping.step(optimizer=optimizer, grads=grads)
+    return optimizer.target
 """
 
 
 def test_across_files() -> None:
-    after = project(
-        {"making": MAKING, "stepping": STEPPING, "training": TRAINING}, FUNCTIONAL
-    )
-
-    assert "return optimizer_def, params, opt_state" in after["making"].after.decode()
-    assert "def step(params, opt_state, grads, tx):" in after["stepping"].after.decode()
-    assert (
-        "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)"
-        in on_one_line(after["training"].after.decode())
-    )
+    after = project(files(FILES), FUNCTIONAL)
+    called = "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)"
+    assert b"return optimizer_def, params, opt_state" in after["making"].after
+    assert b"def step(params, opt_state, grads, tx):" in after["stepping"].after
+    assert called in on_one_line(after["training"].after.decode())
 
 
 def test_a_name_that_means_something_else_is_not_taken() -> None:
-    after = migrated(
-        """
+    text = """
         def train(params, batches):
             definition = optim.Adam(0.1)
             optimizer = definition.create(params)
             print([(optimizer.target, params) for params in batches])
             optimizer = optimizer.apply_gradient(batches)
             return optimizer.target
-        """,
-        FUNCTIONAL,
-    )
-
+        """
+    after = migrated(text, FUNCTIONAL)
     assert "    print([(model_params, params) for params in batches])\n" in after
     assert "updates, opt_state = definition.update(" in after
 
@@ -286,8 +270,7 @@ def test_a_name_that_means_something_else_is_not_taken() -> None:
 @pytest.mark.parametrize("name", ["tx", "definition"])
 def test_a_step_within_that_has_the_name_of_the_transformation(name: str) -> None:
     made = "optim.Adam(0.1)" if name == "tx" else "definition"
-    result = result_of(
-        f"""
+    text = f"""
         def train(params, batches):
             definition = optim.Adam(0.1)
             optimizer = {made}.create(params)
@@ -297,10 +280,8 @@ def test_a_step_within_that_has_the_name_of_the_transformation(name: str) -> Non
                 return optimizer.apply_gradient({name} * grads)
 
             return step(optimizer, batches).target
-        """,
-        FUNCTIONAL,
-    )
-
+        """
+    result = result_of(text, FUNCTIONAL)
     assert "TrainState.create(" in result.after.decode()
     assert any("no counterpart in two variables" in site.note for site in result.sites)
 

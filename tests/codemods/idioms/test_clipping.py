@@ -5,13 +5,7 @@ from textwrap import dedent, indent
 import pytest
 
 from codemods import FileResult, Options
-from tests.codemods.programs import (
-    assert_left,
-    migrated,
-    project,
-    result_of,
-    table,
-)
+from tests.codemods.programs import assert_left, migrated, project, result_of, table
 
 PROGRAM = """
     import jax
@@ -28,9 +22,15 @@ PROGRAM = """
             optimizer = optimizer.apply_gradient(grads)
         return optimizer
     """
-NORM = (
-    "norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))"
-)
+SQUARES = [
+    "jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))",
+    "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_leaves(grads)))",
+    "optax.global_norm(grads)",
+    "old_optimizers.l2_norm(grads)",
+]
+NORM = f"norm = {SQUARES[0]}"
 SCALED = "grads = jax.tree_util.tree_map(lambda g: g * factor, grads)"
 LINES = {
     "CLIPPED": f"NORM\nfactor = jnp.minimum(1.0, limit / norm)\n{SCALED}",
@@ -141,43 +141,23 @@ def notes_of(result: FileResult) -> str:
     return "".join(site.note for site in result.sites)
 
 
-SQUARES = [
-    "jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))",
-    "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_leaves(grads)))",
-    "jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree_util.tree_leaves(grads)))",
-    "jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_leaves(grads)))",
-    "optax.global_norm(grads)",
-    "old_optimizers.l2_norm(grads)",
-]
-
-
 @pytest.mark.parametrize("norm", SQUARES)
 def test_norms(norm: str) -> None:
     result = migrated(program("CLIPPED").replace(NORM, f"norm = {norm}"))
 
-    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in " ".join(
-        result.split()
-    )
+    link = "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))"
+    assert link in " ".join(result.split())
     assert "tree_map" not in result.partition("def train")[2]
     assert "norm =" not in result
     assert migrated(result) == result
 
 
-SCALED_BY = [
-    "g * jnp.minimum(1.0, limit / norm)",
-    "jnp.minimum(limit / norm, 1) * g",
-]
+SCALED_BY = ["g * jnp.minimum(1.0, limit / norm)", "jnp.minimum(limit / norm, 1) * g"]
 
 
+@pytest.mark.parametrize("scaled", SCALED_BY)
 @pytest.mark.parametrize(
-    ("scaled", "limit"),
-    [
-        *((scaled, "limit") for scaled in SCALED_BY),
-        *(
-            (SCALED_BY[0], limit)
-            for limit in ("config.grad_clip", "config['clip']", "5.0")
-        ),
-    ],
+    "limit", ["limit", "config.grad_clip", "config['clip']", "5.0"]
 )
 def test_forms_that_are_the_same_for_every_limit(scaled: str, limit: str) -> None:
     line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)"
@@ -253,22 +233,18 @@ def test_what_logs_the_norm_stays() -> None:
 
 
 def test_the_functions_of_old_optimizers_clip_so() -> None:
-    result = migrated(
-        closed(program("grads = old_optimizers.clip_grads(grads, config.clip)\n"))
-    )
+    line = "grads = old_optimizers.clip_grads(grads, config.clip)\n"
+    result = migrated(closed(program(line)))
 
     assert "clip_by_global_norm(config.clip)" in result
     assert "clip_grads" not in result
 
 
 def test_a_link_goes_before_the_weight_decay_and_the_groups() -> None:
-    momentum = program("CLIPPED").replace(
-        "Adam(0.1)", "Momentum(0.1, weight_decay=0.01)"
-    )
-    groups = program("CLIPPED").replace(
-        "optim.Adam(0.1)",
-        "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Adam(0.1)))",
-    )
+    text, adam = program("CLIPPED"), "optim.Adam(0.1)"
+    momentum = text.replace(adam, "optim.Momentum(0.1, weight_decay=0.01)")
+    group = f"(optim.ModelParamTraversal(chosen), {adam})"
+    groups = text.replace(adam, f"optim.MultiOptimizer({group})")
 
     chain = "optax.chain( optax.clip_by_global_norm(limit), optax.add_decayed_weights(0.01), optax.sgd("
     assert chain in " ".join(migrated(momentum).split())
@@ -277,8 +253,7 @@ def test_a_link_goes_before_the_weight_decay_and_the_groups() -> None:
 
 
 def test_the_schedule_and_the_limit_go_to_the_constructor_together() -> None:
-    result = migrated(
-        """
+    result = migrated("""
         import functools
         import jax
         import jax.numpy as jnp
@@ -301,8 +276,7 @@ def test_the_schedule_and_the_limit_go_to_the_constructor_together() -> None:
             for batch in batches:
                 optimizer = step(optimizer, batch)
             return optimizer
-        """
-    )
+        """)
 
     assert "def create(params, max_norm, schedule):" in result
     assert "def train_step(optimizer, batch):" in result
@@ -313,8 +287,7 @@ def test_the_schedule_and_the_limit_go_to_the_constructor_together() -> None:
 
 
 def test_a_schedule_that_moves_ahead_of_an_optimizer_that_clips() -> None:
-    result = migrated(
-        """
+    result = migrated("""
         import jax
         import optax
         from flax import optim
@@ -328,11 +301,9 @@ def test_a_schedule_that_moves_ahead_of_an_optimizer_that_clips() -> None:
                 grads = clip_grads(grads, 1.0)
                 optimizer = optimizer.apply_gradient(grads, learning_rate=schedule(optimizer.state.step))
             return optimizer
-        """
-    )
+        """)
 
-    assert result.endswith(
-        """
+    assert result.endswith("""
 def train(params, batches, base):
     schedule = optax.linear_schedule(base, 0.0, 1000)
     optimizer = train_state.TrainState.create(
@@ -344,14 +315,12 @@ def train(params, batches, base):
         grads = jax.grad(loss_fn)(optimizer.params, batch)
         optimizer = optimizer.apply_gradients(grads=grads)
     return optimizer
-"""
-    )
+""")
 
 
 def test_moments_that_are_read_are_no_reason_to_clip_elsewhere() -> None:
-    text = program("BY_VALUE").replace(
-        "return optimizer", "return optimizer, optimizer.state.param_states"
-    )
+    read = "return optimizer, optimizer.state.param_states"
+    text = program("BY_VALUE").replace("return optimizer", read)
     assert_left(text.replace("optim.Adam(", "optim.Adafactor("), "FO906")
 
 

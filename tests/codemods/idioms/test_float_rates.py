@@ -73,11 +73,8 @@ NUMBERS = {
     "a whole constant": ("SCALE", "", ""),
     "computed of whole numbers": ("SCALE * 2", "", ""),
     "a whole number that is negated": ("-lr", "lr=1", ""),
-    "a field that is declared, and given another": (
-        "config.rate",
-        "config",
-        "train({}, [], [], Config(rate=np.float32(0.1)))",
-    ),
+    "a field that is declared, and given another":
+        ("config.rate", "config", "train({}, [], [], Config(rate=np.float32(0.1)))"),
     "an element of a table": ("TABLE['whole']", "", ""),
     "found in a table, or a whole number": ("TABLE.get('base', 1)", "", ""),
     "an element of an array of NumPy": ("np.linspace(0.1, 0.2, 3)[0]", "", ""),
@@ -92,11 +89,8 @@ MAYBE_NONE = {
     "a number of NumPy, or None": ("np.linspace(0.1, 0.2, 3)[0] if lr else None", "lr", ""),
     "a truth value": ("True", "", ""),
     "a field that may be None": ("config.late", "config", "train({}, [], [], Config())"),
-    "a parameter with a default, of a function in a table": (
-        "lr",
-        "lr=0.1",
-        "MAKERS = {'one': train}\n    MAKERS['one'](*given)",
-    ),
+    "a parameter with a default, of a function in a table":
+        ("lr", "lr=0.1", "MAKERS = {'one': train}\n    MAKERS['one'](*given)"),
     "one of two": ("0.1 if lr else None", "lr", ""),
     "not in a table": ("TABLE.get('late')", "", ""),
     "an attribute of a namespace": ("settings.late", "", ""),
@@ -141,9 +135,7 @@ def test_what_may_be_another_number_is_made_a_float(
 
 
 @pytest.mark.parametrize("given", MAYBE_NONE.values(), ids=MAYBE_NONE)
-def test_what_may_be_none_is_made_a_float_as_well(
-    given: tuple[str, str, str],
-) -> None:
+def test_what_may_be_none_is_made_a_float_as_well(given: tuple[str, str, str]) -> None:
     assert f"(learning_rate={made_float_or_0(given[0])})" in rewritten(SINGLE, *given)
 
 

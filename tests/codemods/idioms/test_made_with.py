@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.codemods.programs import migrated, program, project, result_of
+from tests.codemods.programs import files, migrated, program, project, result_of
 
 PRINT = "print(optimizer.optimizer_def.hyper_params.learning_rate)"
 LOOP = "for rate in rates:"
@@ -20,21 +20,16 @@ READ = """
     def train(params, grads, rates, base, config):
         {}
     """
-STEPS = lines(
-    LOOP, "    optimizer = optimizer.apply_gradient(grads, learning_rate=rate)"
-)
+STEP = "    optimizer = optimizer.apply_gradient(grads, learning_rate=rate)"
+STEPS = lines(LOOP, STEP)
 NOT_SAID = {
     "a variable that is set again": ("optim.Adam(base).create(params)", "base = 2 * base", PRINT),
     "an attribute that is set again": ("optim.Adam(config.base).create(params)", "config.base = 1.0", PRINT),
-    "a variable of a comprehension": (
-        "[optim.Adam(rate).create(params) for rate in rates][0]", PRINT,
-    ),
+    "a variable of a comprehension": ("[optim.Adam(rate).create(params) for rate in rates][0]", PRINT),
     "one of two": ("optim.Adam(base if config else rates).create(params)", PRINT),
     "what is computed": ("optim.Adam(config.base()).create(params)", PRINT),
-    "what has changed by the time of a call": (
-        "optim.Adam(base).create(params)",
-        lines("def show():", f"    {PRINT}", "base = 1.0", "show()"),
-    ),
+    "what has changed by the time of a call":
+        ("optim.Adam(base).create(params)", lines("def show():", f"    {PRINT}", "base = 1.0", "show()")),
 }  # fmt: skip
 
 
@@ -58,18 +53,14 @@ SAID = {
     "a variable of the module": ("optim.Adam(LEARNING_RATE).create(params)", "LEARNING_RATE"),
     "a number": ("optim.Adam(3e-4).create(params)", "3e-4"),
     "nothing": ("optim.Adam().create(params)", "None"),
-    "one of two classes": (
-        "(optim.Adam(base) if config else optim.Momentum(base)).create(params)",
-        "base",
-    ),
+    "one of two classes": ("(optim.Adam(base) if config else optim.Momentum(base)).create(params)", "base"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("made", "said"), SAID.values(), ids=SAID)
 def test_what_an_optimizer_was_made_with(made: str, said: str) -> None:
-    text = READ.format(
-        lines(f"optimizer = {made}", PRINT, STEPS, "return optimizer.target")
-    )
+    made = f"optimizer = {made}"
+    text = READ.format(lines(made, PRINT, STEPS, "return optimizer.target"))
     assert f"    print({said})\n    {LOOP}\n" in migrated(text)
 
 
@@ -88,9 +79,7 @@ MAKE = """
 
 def test_what_a_function_is_given() -> None:
     assert "    print(base)\n" in migrated(MAKE.format(PRINT))
-
-
-def test_what_a_function_is_given_by_several_calls() -> None:
+    # by several calls
     other = "print(make(params, 2 * base).optimizer_def.hyper_params.learning_rate)"
     text = MAKE.format(other)
     assert result_of(text).after.decode() == program(text)
@@ -103,27 +92,26 @@ def test_what_is_read_alone_is_not_injected() -> None:
     assert "inject" not in after
 
 
+READ_ELSEWHERE = """
+-- report
+def report(optimizer):
+    return optimizer.optimizer_def.hyper_params.learning_rate
+-- train
+from flax import optim
+from report import report
+
+LEARNING_RATE = 0.1
+
+def train(params, grads, rates):
+    optimizer = optim.Adam(LEARNING_RATE).create(params)
+    for rate in rates:
+        optimizer = optimizer.apply_gradient(grads, learning_rate=rate)
+        print(report(optimizer))
+"""
+
+
 def test_what_another_file_reads() -> None:
-    results = project(
-        {
-            "report": """
-            def report(optimizer):
-                return optimizer.optimizer_def.hyper_params.learning_rate
-            """,
-            "train": """
-            from flax import optim
-            from report import report
-
-            LEARNING_RATE = 0.1
-
-            def train(params, grads, rates):
-                optimizer = optim.Adam(LEARNING_RATE).create(params)
-                for rate in rates:
-                    optimizer = optimizer.apply_gradient(grads, learning_rate=rate)
-                    print(report(optimizer))
-            """,
-        }
-    )
+    results = project(files(READ_ELSEWHERE))
     assert b"    return 0.1\n" in results["report"].after
     [note] = [site.note for site in results["report"].sites if site.note]
     assert "repeats the number" in note
@@ -148,7 +136,7 @@ WARMUP = """
     """
 NEAR = """
     def main(params, batches, rate):
-        optimizer = optim.Adam({rate}).create(params)
+        optimizer = optim.Adam(0.3).create(params)
 
         def step(optimizer, grads):
             return optimizer.apply_gradient(grads)
@@ -158,9 +146,7 @@ NEAR = """
     """
 
 
-def test_a_step_in_another_function_of_the_file_says_that_its_number_is_a_copy() -> (
-    None
-):
+def test_a_step_in_another_function_tells_that_its_number_is_a_copy() -> None:
     result = result_of(WARMUP.format(head="", rate="0.3"))
     after = result.after.decode()
     assert after.count("learning_rate=0.3") == 2
@@ -173,34 +159,28 @@ def test_a_step_in_another_function_names_the_same_constant() -> None:
     after = migrated(WARMUP.format(head="", rate="RATE"))
     assert after.count("learning_rate=RATE") == 2
     assert "class Adam" not in after
-
-
-def test_a_step_in_another_function_names_no_variable_that_changes() -> None:
+    # but no variable that changes
     text = WARMUP.format(head="RATE = 0.1 if RATE else 0.2", rate="RATE")
     assert "learning_rate=RATE" not in migrated(text)
 
 
 def test_a_step_in_another_file_has_no_copy_of_a_number() -> None:
     library = WARMUP[: WARMUP.index("    def main")].format(head="")
-    results = project(
-        {
-            "fit": library,
-            "train": """
-            from flax import optim
-            from fit import fit
+    train = """
+        from flax import optim
+        from fit import fit
 
-            def main(params, batches):
-                optimizer = optim.Adam(0.2).create(params)
-                return fit(optimizer, batches).target
-            """,
-        }
-    )
+        def main(params, batches):
+            optimizer = optim.Adam(0.2).create(params)
+            return fit(optimizer, batches).target
+        """
+    results = project({"fit": library, "train": train})
     assert b"0.2" not in results["fit"].after
     assert b"Adam(0.2)" in results["train"].after
 
 
 def test_a_step_in_a_function_within_that_which_makes_its_optimizer() -> None:
-    after = migrated(NEAR.format(rate="0.3"))
+    after = migrated(NEAR)
     assert "tree_set(optimizer.opt_state, learning_rate=0.3)" in after
 
 

@@ -36,13 +36,10 @@ def test_what_is_found_is_found_once() -> None:
 
 
 def test_no_idiom_is_forgotten() -> None:
-    found = {
-        f"{idioms.__name__}.{module.name}"
-        for module in pkgutil.iter_modules(idioms.__path__)
-    }
-    assert {
-        name for name in found if hasattr(importlib.import_module(name), "IDIOM")
-    } <= {*MODULES}
+    names = [module.name for module in pkgutil.iter_modules(idioms.__path__)]
+    modules = [importlib.import_module(f"{idioms.__name__}.{name}") for name in names]
+    found = {module.__name__ for module in modules if hasattr(module, "IDIOM")}
+    assert found <= {*MODULES}
 
 
 def test_each_has_a_code_a_kind_and_an_example_of_its_own() -> None:

@@ -389,9 +389,8 @@ def test_what_stays_a_rate_that_each_step_sets(why: str, text: str) -> None:
 
     assert {site.status for site in result.sites} == {"rewritten"}
     notes = {site.note for site in result.sites if site.code == "FO204"} - {""}
-    assert notes == {
-        f"The learning rate is set before this step, and is no schedule: {why}."
-    }
+    told = f"The learning rate is set before this step, and is no schedule: {why}."
+    assert notes == {told}
     after = result.after.decode()
     assert "learning_rate=" in after
     assert "tree_set(" in after

@@ -20,30 +20,13 @@ def asked(signature: str, call: str, bound: int = 0) -> tuple[Any, ...]:
 
 
 SIGNATURES = (
-    "a",
-    "a, b=7",
-    "a, /, b=7",
-    "a, *rest",
-    "a, b=7, *rest, c=8, **others",
-    "a, *, c",
-    "a, *, c=8",
-    "*rest, **others",
-    "a, b, c",
+    *("a", "a, b=7", "a, /, b=7", "a, *rest", "a, b=7, *rest, c=8, **others"),
+    *("a, *, c", "a, *, c=8", "*rest, **others", "a, b, c"),
 )
 CALLS = (
-    "f(1)",
-    "f(a=1)",
-    "f(1, 2)",
-    "f(1, b=2)",
-    "f(b=2, a=1)",
-    "f(1, 2, 3, d=4)",
-    "f(1, c=3)",
-    "f()",
-    "f(1, a=2)",
-    "partial(f, 1)(2, c=3)",
-    "partial(f, b=1)(2, c=3)",
-    "partial(f, 1, c=0)(2, c=3)",
-    "partial(f, a=1)(2, 3)",
+    *("f(1)", "f(a=1)", "f(1, 2)", "f(1, b=2)", "f(b=2, a=1)", "f(1, 2, 3, d=4)"),
+    *("f(1, c=3)", "f()", "f(1, a=2)", "partial(f, 1)(2, c=3)"),
+    *("partial(f, b=1)(2, c=3)", "partial(f, 1, c=0)(2, c=3)", "partial(f, a=1)(2, 3)"),
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.codemods.programs import migrated, project, result_of, table
+from tests.codemods.programs import files, migrated, project, result_of, table
 
 MAKE = """
 import collections
@@ -126,43 +126,42 @@ def test_followed(text: str) -> None:
     assert "optim." not in after.replace("flax.training", "")
 
 
+BASES = """
+-- deep/base
+import flax
+
+@flax.struct.dataclass
+class Pair:
+    inner: object
+    step: int
+
+class Base:
+    def __init__(self, params):
+        self.inner = flax.optim.Adam(1e-3).create(params)
+-- train
+import flax
+import deep.base
+
+class Heir(deep.base.Base):
+    pass
+
+class Triple(deep.base.Pair):
+    more: int = 0
+
+class Custom(flax.optim.Adam):
+    pass
+
+print(Heir(None).inner.target)
+triple = Triple(flax.optim.Adam(1e-3).create(None), 3)
+print(triple.inner.target)
+other = Custom(0.1).create(None)
+print(other.apply_gradient(None).target)
+"""
+
+
 def test_bases_that_are_found_late() -> None:
     """However many steps it takes to find a base, its fields, methods and constructor are inherited."""
-    results = project(
-        {
-            "deep/base": """
-                import flax
-
-                @flax.struct.dataclass
-                class Pair:
-                    inner: object
-                    step: int
-
-                class Base:
-                    def __init__(self, params):
-                        self.inner = flax.optim.Adam(1e-3).create(params)
-                """,
-            "train": """
-                import flax
-                import deep.base
-
-                class Heir(deep.base.Base):
-                    pass
-
-                class Triple(deep.base.Pair):
-                    more: int = 0
-
-                class Custom(flax.optim.Adam):
-                    pass
-
-                print(Heir(None).inner.target)
-                triple = Triple(flax.optim.Adam(1e-3).create(None), 3)
-                print(triple.inner.target)
-                other = Custom(0.1).create(None)
-                print(other.apply_gradient(None).target)
-                """,
-        }
-    )
+    results = project(files(BASES))
     after = results["train"].after.decode()
     assert "print(Heir(None).inner.params)" in after
     assert "print(triple.inner.params)" in after

@@ -22,20 +22,18 @@ def chain(text: str, count: int = LONG) -> str:
     return "".join(text.format(i=i, before=i - 1) for i in range(1, count))
 
 
+STEP = "value = value.apply_gradient(grads)\n"
+FUNCTIONS = chain("def step_{i}(x):\n    return step_{before}(x)\n")
+CLASSES = chain("class Trainer_{i}(Trainer_{before}):\n    pass\n", 1_000)
+LAST = f"value_{LONG - 1}"
 CHAINS = {
     "assignments": chain("value_{i} = value_{before}\n"),
     "steps": chain("value_{i} = value_{before}.apply_gradient(grads)\n"),
     "calls of a helper": SAME + chain("value_{i} = same(value_{before})\n"),
-    "functions that call each other": "def step_0(x):\n    return x\n"
-    + chain("def step_{i}(x):\n    return step_{before}(x)\n", 2_000)
-    + f"value_{LONG - 1} = step_1999(value_0)\n",
-    "one name": "value = value_0\n"
-    + "value = value.apply_gradient(grads)\n" * 2_000
-    + f"value_{LONG - 1} = value\n",
-    "calls within calls": f"value_{LONG - 1} = value_0{'.apply_gradient(g)' * 900}\n",
-    "classes": "class Trainer_0:\n    optimizer = value_0\n"
-    + chain("class Trainer_{i}(Trainer_{before}):\n    pass\n", 1_000)
-    + f"value_{LONG - 1} = Trainer_999().optimizer\n",
+    "functions that call each other": f"def step_0(x):\n    return x\n{FUNCTIONS}{LAST} = step_1999(value_0)\n",
+    "one name": f"value = value_0\n{STEP * LONG}{LAST} = value\n",
+    "calls within calls": f"{LAST} = value_0{'.apply_gradient(g)' * 900}\n",
+    "classes": f"class Trainer_0:\n    optimizer = value_0\n{CLASSES}{LAST} = Trainer_999().optimizer\n",
 }
 
 
@@ -45,14 +43,13 @@ def asked(text: str) -> tuple[str, int]:
     unit = Unit("train.py", code, ast.parse(code))
     engine = Inference(Project([unit], {}), FlaxOptim())
     node = receiver(unit, len(code.splitlines()))
-    return shown(
-        engine.solver.at(("expression", node, None))
-    ), engine.solver.evaluations
+    answer = shown(engine.solver.at(("expression", node, None)))
+    return answer, engine.solver.evaluations
 
 
 @pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS.keys())
 def test_a_long_chain_has_an_end(text: str) -> None:
-    answer, evaluations = asked(f"{text}value_{LONG - 1}.target\n")
+    answer, evaluations = asked(f"{text}{LAST}.target\n")
 
     assert answer == "made"
     assert evaluations < LONG * MOST
@@ -60,9 +57,8 @@ def test_a_long_chain_has_an_end(text: str) -> None:
 
 def test_code_that_is_not_asked_about_costs_nothing() -> None:
     """One question takes as much with a thousand functions around as with none."""
-    beside = chain(
-        "def other_{i}(optimizer):\n    return other_{before}(optimizer)\n", 1_000
-    )
+    other = "def other_{i}(optimizer):\n    return other_{before}(optimizer)\n"
+    beside = chain(other, 1_000)
     question = "value_0.apply_gradient(grads).target\n"
 
     assert asked(beside + question) == asked(question)
@@ -92,9 +88,8 @@ class Store:
 Store().get(value_0)
 Store.put(value_0).target
 """
-    beside = chain(
-        "made_{i} = make(made_{before})\nmade_{i}.get(1, 2)\nmade_{i}.put(1, 2)\n", 100
-    )
+    calls = "made_{i}.get(1, 2)\nmade_{i}.put(1, 2)\n"
+    beside = chain("made_{i} = make(made_{before})\n" + calls, 100)
 
     assert asked(beside + question) == asked(question)
 

@@ -47,9 +47,6 @@ def refusal(source: str) -> str | None:
     return found.code if found else None
 
 
-# What is refused, and what is not
-
-
 REFUSED = """
 == keywords unpacked
 optim.Adam(**config)
@@ -123,9 +120,6 @@ def test_refuses(source: str, code: str) -> None:
 def test_finds_the_learning_rate(source: str, rate: str | None) -> None:
     found = learning_rate(call(source))
     assert (found and ast.unparse(found)) == rate
-
-
-# Before and after, in both forms
 
 
 CONVERTED = """
@@ -263,9 +257,6 @@ def test_keeps_the_text(before: str, after: str) -> None:
     assert converted(before) == after
 
 
-# The learning rate as an injected hyperparameter
-
-
 INJECTED = """
 == GradientDescent
 optim.GradientDescent(0.1)
@@ -312,9 +303,6 @@ optax.chain(optax.scale_by_rms(eps_in_sqrt=False), optax.inject_hyperparams(opta
 @pytest.mark.parametrize(("before", "after"), table(INJECTED))
 def test_injects_the_learning_rate_alone(before: str, after: str) -> None:
     assert converted(before, inject=True) == after
-
-
-# Layout and comments
 
 
 LAID_OUT = """
@@ -430,10 +418,8 @@ def test_an_added_argument_is_laid_out_as_the_others(before: str, after: str) ->
 @pytest.mark.parametrize("name", SIMPLE)
 def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:
     for source in (f"optim.{name}(0.1)", f"optim.{name}({', '.join(keywords(name))})"):
-        assert all(
-            support.name in converted(source, form)
-            for support in supports(source, form)
-        )
+        names = [support.name for support in supports(source, form)]
+        assert all(name in converted(source, form) for name in names)
 
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
@@ -458,9 +444,8 @@ def test_no_layout_loses_or_doubles_a_comment(
     after = converted(before, form, inject)
 
     assert comments(after) == comments(before)
-    assert evaluated(after) == evaluated(
-        converted(f"optim.{name}({', '.join(words)})", form, inject)
-    )
+    plain = f"optim.{name}({', '.join(words)})"
+    assert evaluated(after) == evaluated(converted(plain, form, inject))
 
 
 def pairs(words: list[str]) -> list[list[str]]:
@@ -472,22 +457,16 @@ def comments(source: str) -> list[str]:
     return sorted(token.string for token in tokens if token.type == tokenize.COMMENT)
 
 
-# By position, by keyword, mixed
-
-
 @pytest.mark.parametrize("inject", [False, True], ids=["constant", "injected"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SIMPLE)
 def test_position_and_keyword_are_the_same(name: str, form: Form, inject: bool) -> None:
     words = keywords(name)
     expected = evaluated(converted(f"optim.{name}({', '.join(words)})", form, inject))
+    values = [word.partition("=")[2] for word in words]
 
     for count in range(len(words) + 1):
-        mixed = (
-            [word.partition("=")[2] for word in words[:count]]
-            + words[:count:-1]
-            + words[count : count + 1]
-        )
+        mixed = values[:count] + words[:count:-1] + words[count : count + 1]
         source = f"optim.{name}({', '.join(mixed)})"
         assert refusal(source) is None
         assert evaluated(converted(source, form, inject)) == expected, source
@@ -502,11 +481,8 @@ def test_every_argument_matters(name: str, form: Form) -> None:
     for word in words[1:]:
         if word == "multiply_by_parameter_scale=True":
             continue
-        fewer = [other for other in words if other != word]
-        assert (
-            evaluated(converted(f"optim.{name}({', '.join(fewer)})", form))
-            != everything
-        ), word
+        fewer = ", ".join(other for other in words if other != word)
+        assert evaluated(converted(f"optim.{name}({fewer})", form)) != everything, word
 
 
 def keywords(name: str) -> list[str]:
@@ -550,9 +526,6 @@ class Recorder:
         )
 
 
-# With the real optax
-
-
 @pytest.mark.parametrize("given", [False, True], ids=["defaults", "all given"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SIMPLE)
@@ -568,19 +541,10 @@ def test_nothing_but_the_learning_rate_becomes_an_array(
     ]
 
 
-@pytest.mark.parametrize(
-    "rate",
-    [
-        "",
-        "None",
-        "1",
-        "0.5",
-        "np.float32(0.5)",
-        "np.float64(0.5)",
-        "jnp.float32(0.5)",
-        "rate",
-    ],
-)
+RATES = ["", "None", "1", "0.5", "np.float32(0.5)", "np.float64(0.5)", "jnp.float32(0.5)", "rate"]  # fmt: skip
+
+
+@pytest.mark.parametrize("rate", RATES)
 def test_injected_rates_keep_one_type(rate: str) -> None:
     optimizer = transformation(
         f"optim.Adam({rate})", inject=True, np=np, jnp=jnp, rate=np.asarray(0.5)

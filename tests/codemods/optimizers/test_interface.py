@@ -72,15 +72,15 @@ def pair(text: str) -> tuple[Any, Any]:
     return old, eval(text, {"optim": EMITTED, **names})
 
 
+ALL = [*(f"optim.{name}(0.1)" for name in ARGUMENTS), *OF_TREES[1:3]]
+
+
 @pytest.mark.usefixtures("judged")
-@pytest.mark.parametrize(
-    "text", [*(f"optim.{name}(0.1)" for name in ARGUMENTS), *OF_TREES[1:3]]
-)
+@pytest.mark.parametrize("text", ALL)
 def test_as_a_transformation_it_is_the_same_function(text: str) -> None:
     old, new = pair(text)
-    comparison = compare_transformations(
-        old, new, steps=100, params=VECTORS_AND_KERNELS
-    )
+    options: Any = {"steps": 100, "params": VECTORS_AND_KERNELS}
+    comparison = compare_transformations(old, new, **options)
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.error < 1e-11
 
@@ -106,9 +106,7 @@ def steps(definition: Any) -> Iterator[tuple[Any, Any, Any]]:
             if number
             else definition.hyper_params
         )
-        grads = jax.tree_util.tree_map(
-            lambda leaf: random.normal(size=leaf.shape), params
-        )
+        grads = jax.tree_util.tree_map(lambda p: random.normal(size=p.shape), params)
         params, state = definition.apply_gradient(hyper_params, params, state, grads)
         yield fields(hyper_params), params, serialization.to_state_dict(state)
 
@@ -122,10 +120,8 @@ def fields(hyper_params: Any) -> list[str]:
 def test_the_rule_of_one_parameter(name: str) -> None:
     with double_everywhere():
         old, new = pair(f"optim.{name}(0.1)")
-        param, grad = (
-            np.linspace(-1, 1, 6).reshape(2, 3),
-            np.linspace(0.5, -0.7, 6).reshape(2, 3),
-        )
+        param = np.linspace(-1, 1, 6).reshape(2, 3)
+        grad = np.linspace(0.5, -0.7, 6).reshape(2, 3)
         for definition in (old, new):
             definition.kept = definition.init_param_state(param)
         before, after = (
@@ -133,10 +129,8 @@ def test_the_rule_of_one_parameter(name: str) -> None:
             for one in (old, new)
         )
     np.testing.assert_array_equal(before[0], after[0])
-    assert (
-        serialization.to_state_dict(before[1]).keys()
-        == serialization.to_state_dict(after[1]).keys()
-    )
+    states = [serialization.to_state_dict(found[1]) for found in (before, after)]
+    assert states[0].keys() == states[1].keys()
 
 
 def test_groups_of_one_leaf_are_an_error() -> None:
@@ -152,12 +146,8 @@ def test_optax_takes_it_as_it_is() -> None:
     divided = optax.transforms.partition(parts, {"kernel": "a", "bias": "b"})
     rated = optax.inject_hyperparams(EMITTED.Adam)(learning_rate=0.1)
     params = jax.tree_util.tree_map(np.float32, VECTORS_AND_KERNELS["Dense_0"])
-    for transformation in (
-        clipped,
-        divided,
-        rated,
-        optax.MultiSteps(EMITTED.Adam(0.1), 2),
-    ):
+    gathered = optax.MultiSteps(EMITTED.Adam(0.1), 2)
+    for transformation in (clipped, divided, rated, gathered):
         updates, _ = transformation.update(params, transformation.init(params), params)
         assert updates.keys() == params.keys()
         assert np.isfinite(updates["kernel"]).all()

@@ -27,26 +27,14 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "AdaBelief": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "eps": "1e-6", "weight_decay": "0.1"},
     "Adadelta": {"learning_rate": "0.5", "rho": "0.8", "eps": "1e-4", "weight_decay": "0.1"},
     "Adafactor": {
-        "learning_rate": "0.01",
-        "factored": "False",
-        "multiply_by_parameter_scale": "False",
-        "beta1": "0.8",
-        "decay_rate": "0.7",
-        "step_offset": "-3",
-        "clipping_threshold": "0.5",
-        "weight_decay_rate": "1e-3",
-        "min_dim_size_to_factor": "2",
-        "epsilon1": "1e-3",
-        "epsilon2": "0.2",
+        "learning_rate": "0.01", "factored": "False", "multiply_by_parameter_scale": "False", "beta1": "0.8",
+        "decay_rate": "0.7", "step_offset": "-3", "clipping_threshold": "0.5", "weight_decay_rate": "1e-3",
+        "min_dim_size_to_factor": "2", "epsilon1": "1e-3", "epsilon2": "0.2",
     },
     "Adagrad": {"learning_rate": "0.01", "eps": "1e-3"},
     "LAMB": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "weight_decay": "0.1", "eps": "1e-3"},
     "LARS": {
-        "learning_rate": "0.1",
-        "beta": "0.8",
-        "weight_decay": "0.05",
-        "trust_coefficient": "0.01",
-        "eps": "1e-2",
+        "learning_rate": "0.1", "beta": "0.8", "weight_decay": "0.05", "trust_coefficient": "0.01", "eps": "1e-2",
         "nesterov": "True",
     },
     "RMSProp": {"learning_rate": "0.01", "beta2": "0.8", "eps": "1e-3", "centered": "True"},
@@ -59,21 +47,15 @@ HIDING = ("factored", "multiply_by_parameter_scale")
 """Arguments of Adafactor that leave others without effect."""
 
 PARAMS = {
-    "Dense_0": {
-        "kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3),
-        "bias": np.zeros(3),
-    },
+    "Dense_0": {"kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3), "bias": np.zeros(3)},
     "tiny": {"kernel": np.linspace(0.1, -0.2, 24).reshape(2, 2, 2, 3)},
     "temperature": np.asarray(0.7),
-}
+}  # fmt: skip
 """Parameters of every rank, some zero. Those called tiny get tiny gradients, which show where epsilon stands."""
 
 
 def source(name: str, *chosen: str) -> str:
-    words = [
-        f"{keyword}={ARGUMENTS[name][keyword]}"
-        for keyword in ("learning_rate", *chosen)
-    ]
+    words = [f"{one}={ARGUMENTS[name][one]}" for one in ("learning_rate", *chosen)]
     return f"optim.{name}({', '.join(words)})"
 
 
@@ -102,12 +84,14 @@ def schedule(step: Any) -> Any:
     return 0.02 / (1.0 + step) + 0.001
 
 
+def evaluated(text: str, optim: Any) -> Any:
+    return eval(text, {"optim": optim, "ModelParamTraversal": ModelParamTraversal})
+
+
 def compare(legacy: str, new: Any, **options: Any) -> Comparison:
     """Compare a legacy definition, as source text, with a gradient transformation."""
     with legacy_optim() as optim:
-        definition = eval(
-            legacy, {"optim": optim, "ModelParamTraversal": ModelParamTraversal}
-        )
+        definition = evaluated(legacy, optim)
     options = {"params": PARAMS, "steps": 100, **options}
     return compare_transformations(definition, new, **options)
 
@@ -127,13 +111,8 @@ def test_is_the_same_function(text: str, form: Form, inject: bool) -> None:
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_factors_large_matrices_alike(form: Form) -> None:
     params = {"embedding": np.linspace(-0.1, 0.1, 128 * 130).reshape(128, 130)}
-    assert_equal(
-        compare(
-            "optim.Adafactor(0.01)",
-            transformation("optim.Adafactor(0.01)", form),
-            params=params,
-        )
-    )
+    text = "optim.Adafactor(0.01)"
+    assert_equal(compare(text, transformation(text, form), params=params))
 
 
 # The comparison itself: it finds what is wrong by little
@@ -143,16 +122,8 @@ def test_factors_large_matrices_alike(form: Form) -> None:
     ("legacy", "wrong"),
     [
         pytest.param("optim.LAMB(0.01, eps=1e-6)", "optim.LAMB(0.01, eps=1.1e-6)", id="LAMB, epsilon"),
-        pytest.param(
-            "optim.RMSProp(0.01, eps=1e-8)",
-            "optim.RMSProp(0.01, eps=1.1e-8)",
-            id="RMSProp, epsilon",
-        ),
-        pytest.param(
-            "optim.Adafactor(0.01)",
-            "optim.Adafactor(0.01, decay_rate=0.8000001)",
-            id="Adafactor, decay",
-        ),
+        pytest.param("optim.RMSProp(0.01, eps=1e-8)", "optim.RMSProp(0.01, eps=1.1e-8)", id="RMSProp, epsilon"),
+        pytest.param("optim.Adafactor(0.01)", "optim.Adafactor(0.01, decay_rate=0.8000001)", id="Adafactor, decay"),
     ],
 )  # fmt: skip
 def test_finds_a_wrong_number(legacy: str, wrong: str) -> None:
@@ -161,9 +132,7 @@ def test_finds_a_wrong_number(legacy: str, wrong: str) -> None:
 
 # WeightNorm
 
-VECTORS_AND_KERNELS = {
-    name: leaf for name, leaf in PARAMS.items() if name != "temperature"
-}
+VECTORS_AND_KERNELS = {name: PARAMS[name] for name in ("Dense_0", "tiny")}
 
 
 @pytest.mark.parametrize(
@@ -178,14 +147,8 @@ VECTORS_AND_KERNELS = {
 )  # fmt: skip
 def test_weight_norm_is_the_same_function(text: str, inject: bool) -> None:
     new = transformation(text, inject=inject)
-    assert_equal(
-        compare(
-            text,
-            new,
-            params=VECTORS_AND_KERNELS,
-            overrides=schedule if inject else None,
-        )
-    )
+    overrides = schedule if inject else None
+    assert_equal(compare(text, new, params=VECTORS_AND_KERNELS, overrides=overrides))
 
 
 # MultiOptimizer
@@ -195,49 +158,27 @@ BIASES = "ModelParamTraversal(lambda path, _: path == '/Dense_0/bias')"
 TINY = "ModelParamTraversal(lambda path, _: 'tiny' in path)"
 
 
-@pytest.mark.parametrize(
-    ("text", "params", "inject"),
-    [
-        pytest.param(
-            f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01)))",
-            PARAMS,
-            False,
-            id="one group, the rest frozen",
-        ),
-        pytest.param(
-            f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01, weight_decay=0.1)), ({BIASES}, optim.LAMB(0.02)))",
-            PARAMS,
-            True,
-            id="two groups, leaves outside of both",
-        ),
-        pytest.param(
-            f"optim.MultiOptimizer(*[({BIASES}, optim.Adagrad(0.01)), ({KERNELS}, optim.LARS(0.1, weight_decay=0.1))])",
-            freeze(PARAMS),
-            False,
-            id="unpacked pairs, frozen dictionary",
-        ),
-    ],
-)
-def test_multi_optimizer_is_the_same_function(
-    text: str, params: Any, inject: bool
-) -> None:
-    new = transformation(text, inject=inject)
-    comparison = compare(
-        text, new, params=params, overrides=schedule if inject else None
-    )
-    assert_equal(comparison)
+GROUPS = {
+    "one group, the rest frozen": (f"({KERNELS}, optim.Adam(0.01))", PARAMS, False),
+    "two groups, leaves outside of both":
+        (f"({KERNELS}, optim.Adam(0.01, weight_decay=0.1)), ({BIASES}, optim.LAMB(0.02))", PARAMS, True),
+    "unpacked pairs, frozen dictionary":
+        (f"*[({BIASES}, optim.Adagrad(0.01)), ({KERNELS}, optim.LARS(0.1, weight_decay=0.1))]", freeze(PARAMS), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("groups", "params", "inject"), GROUPS.values(), ids=GROUPS)
+def test_multi_optimizer_is_the_same(groups: str, params: Any, inject: bool) -> None:
+    text = f"optim.MultiOptimizer({groups})"
+    new, overrides = transformation(text, inject=inject), schedule if inject else None
+    assert_equal(compare(text, new, params=params, overrides=overrides))
 
 
 def test_multi_optimizer_refuses_a_leaf_in_two_groups() -> None:
     text = f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01)), ({TINY}, optim.Adam(0.02)))"
 
-    with (
-        legacy_optim() as optim,
-        pytest.raises(ValueError, match="Multiple optimizers match"),
-    ):
-        eval(text, {"optim": optim, "ModelParamTraversal": ModelParamTraversal}).create(
-            PARAMS
-        )
+    with legacy_optim() as optim, pytest.raises(ValueError, match="Multiple optim"):
+        evaluated(text, optim).create(PARAMS)
     with pytest.raises(ValueError, match="match the parameter /tiny/kernel"):
         transformation(text).init(PARAMS)
 
@@ -267,17 +208,17 @@ def test_helpers_keep_the_type_of_the_parameters(text: str, dtype: Any) -> None:
 
     (stepped, _), _ = jax.lax.scan(step, (params, optimizer.init(params)), length=3)
 
-    for before, after in zip(
-        *map(jax.tree_util.tree_leaves, (params, stepped)), strict=True
-    ):
+    trees = map(jax.tree_util.tree_leaves, (params, stepped))
+    for before, after in zip(*trees, strict=True):
         assert after.dtype == dtype
         assert bool(jnp.isfinite(after).all())
         assert before.shape == after.shape
 
 
-@pytest.mark.parametrize(
-    "text", [*HELPED, "optim.WeightNorm(optim.Adagrad(0.01), wn_decay=0.1)"]
-)
+DECAYED = "optim.WeightNorm(optim.Adagrad(0.01), wn_decay=0.1)"
+
+
+@pytest.mark.parametrize("text", [*HELPED, DECAYED])
 def test_helpers_work_on_a_part_of_the_parameters(text: str) -> None:
     alone, part = VECTORS_AND_KERNELS["Dense_0"], transformation(text)
     whole = optax.transforms.partition(

@@ -29,34 +29,27 @@ STEPS = dedent("""\
 
 def sites(options: Options) -> dict[Location, Site]:
     sources = [Source("train.py", TRAIN.encode()), Source("steps.py", STEPS.encode())]
-    results = migrate(sources, options)
     return {
         Location(result.path, site.line): site
-        for result in results
+        for result in migrate(sources, options)
         for site in result.sites
     }
 
 
+def at(path: str, *lines: int) -> list[Location]:
+    return [Location(path, line) for line in lines]
+
+
 def test_sites_of_one_optimizer_have_one_group() -> None:
     found = sites(Options())
-    adam, momentum = Location("train.py", 5), Location("train.py", 12)
-    assert {where for where, site in found.items() if site.group == adam} == {
-        adam,
-        Location("steps.py", 2),
-        Location("steps.py", 3),
-    }
-    assert {where for where, site in found.items() if site.group == momentum} == {
-        momentum,
-        Location("train.py", 13),
-    }
-    assert found[Location("train.py", 1)].group is None
+    imported, adam, momentum, step = at("train.py", 1, 5, 12, 13)
+    groups = {adam: {adam, *at("steps.py", 2, 3)}, momentum: {momentum, step}}
+    for group, places in groups.items():
+        assert {where for where, site in found.items() if site.group == group} == places
+    assert found[imported].group is None
 
 
 def test_the_way_is_from_the_allocation_site_through_the_calls() -> None:
-    step = Location("steps.py", 3)
-    assert sites(Options(trace=True))[step].way == (
-        Location("train.py", 5),
-        Location("train.py", 8),
-        Location("train.py", 9),
-    )
+    [step] = at("steps.py", 3)
+    assert [*sites(Options(trace=True))[step].way] == at("train.py", 5, 8, 9)
     assert sites(Options())[step].way == ()

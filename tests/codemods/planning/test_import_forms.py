@@ -48,9 +48,8 @@ FORMS = {
 def test_forms(before: str, call: str, after: str) -> None:
     result = result_of(before + "\n" + BODY.format(call=call))
 
-    assert sorted(result.after.decode().split("\n")) == sorted(
-        (after + "\n" + NEW_BODY).split("\n")
-    )
+    lines = f"{after}\n{NEW_BODY}".split("\n")
+    assert sorted(result.after.decode().split("\n")) == sorted(lines)
     assert not any(site.status != "rewritten" for site in result.sites)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from codemods import Options, Source, migrate
 from codemods.sources.notebook import SUFFIX
+from tests.codemods.programs import statuses
 from tests.codemods.running import assert_alike, outcome
 
 GROUPS = """
@@ -34,57 +35,42 @@ def main(*imports: str) -> str:
 
 
 def after(files: dict[str, str], options: Options | None = None) -> dict[str, str]:
-    results = migrate(
-        [Source(path, text.encode()) for path, text in files.items()], options
-    )
-    for result in results:
-        assert result.error is None
-        assert {site.status for site in result.sites} <= {"rewritten"}
+    sources = [Source(path, text.encode()) for path, text in files.items()]
+    results = migrate(sources, options)
+    assert not any(result.error for result in results)
+    assert statuses(results) <= {"rewritten"}
     return {result.path: result.after.decode() for result in results}
 
 
+ONE = module("first", GROUPS)
+TWO = module("second", GROUPS)
+TAKES_ONE = "from one import first\n"
 BESIDE = main("from one import first", "from two import second")
 WITHIN = main("from kit.one import first", "from kit.deep.two import second")
 KEPT_INSIDE = {
-    "the only file": {"train.py": module("first", GROUPS)},
-    "scripts in folders that nothing imports": {
-        "vision/train.py": module("first", GROUPS),
-        "language/train.py": module("second", GROUPS),
-    },
-}
+    "the only file": {"train.py": ONE},
+    "scripts in folders that nothing imports": {"vision/train.py": ONE, "language/train.py": TWO},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("files", KEPT_INSIDE.values(), ids=KEPT_INSIDE)
-def test_what_nobody_shares_or_can_import_is_where_it_is_needed(
-    files: dict[str, str],
-) -> None:
+def test_what_nobody_shares_or_can_import_stays(files: dict[str, str]) -> None:
     found = after(files)
-
     shared = {path for path in found if path not in files}
     assert shared <= {"vision/optax_compat.py", "language/optax_compat.py"}
     assert "optax_compat.py" not in shared
 
 
 def notebook(code: str) -> str:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": code.splitlines(keepends=True),
-    }
-    book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    cell = {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": []}
+    cells = [{**cell, "source": code.splitlines(keepends=True)}]
+    book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, indent=1) + "\n"
 
 
 def test_a_notebook_that_imports_nothing_of_the_project_keeps_what_it_needs() -> None:
-    found = after(
-        {
-            f"demo{SUFFIX}": notebook(module("first", GROUPS)),
-            "one.py": module("first", GROUPS),
-            "main.py": "from one import first\n",
-        }
-    )
+    book = notebook(module("first", GROUPS))
+    found = after({f"demo{SUFFIX}": book, "one.py": ONE, "main.py": TAKES_ONE})
     assert "def partition_by_path" in found[f"demo{SUFFIX}"]
     assert "def partition_by_path" not in found["one.py"]
 
@@ -98,12 +84,8 @@ READING = """
 @pytest.mark.parametrize("where", ["", "kit/"])
 def test_a_notebook_has_its_long_helpers_where_it_imports_others(where: str) -> None:
     package = where.replace("/", ".")
-    files = {
-        f"{where}one.py": module("first", GROUPS),
-        f"demo{SUFFIX}": notebook(
-            module("second", READING, f"from {package}one import first")
-        ),
-    }
+    book = notebook(module("second", READING, f"from {package}one import first"))
+    files = {f"{where}one.py": ONE, f"demo{SUFFIX}": book}
     found = after(files | ({"kit/__init__.py": ""} if where else {}))
     assert f"from {package}optax_compat import Adam" in found[f"demo{SUFFIX}"]
     assert "class " not in found[f"demo{SUFFIX}"]
@@ -127,38 +109,25 @@ def test_below_a_folder_that_is_called_as_a_library_it_has_its_full_name() -> No
 def test_short_helpers_go_along_and_the_import_is_within_the_line_length() -> None:
     groups = GROUPS.replace(", (others", ",\n        (others")
     both = f"{groups}    optim.LAMB(0.1), optim.LARS(0.1, weight_decay=0.1)\n"
-    found = after(
-        {"one.py": module("first", both), "main.py": "from one import first\n"}
-    )
-    lines = [
-        "from optax_compat import (",
-        "    partition_by_path,",
-        "    scale_by_decayed_trust_ratio,",
-        "    scale_by_norm_ratio,",
-        ")",
-    ]
-    assert "\n".join(lines) in found["one.py"]
+    found = after({"one.py": module("first", both), "main.py": TAKES_ONE})
+    others = "    scale_by_decayed_trust_ratio,\n    scale_by_norm_ratio,\n"
+    lines = f"from optax_compat import (\n    partition_by_path,\n{others})"
+    assert lines in found["one.py"]
     assert found["one.py"].count("def ") == 1
 
 
 IMPORTED = {
     "a short one of two files": (
-        {
-            "one.py": module("first", LAMB),
-            "two.py": module("second", LAMB),
-            "main.py": BESIDE,
-        },
+        {"one.py": module("first", LAMB), "two.py": module("second", LAMB), "main.py": BESIDE},
         "optax_compat.py",
-        dict.fromkeys(
-            ("one.py", "two.py"), "from optax_compat import scale_by_norm_ratio\n"
-        ),
+        dict.fromkeys(("one.py", "two.py"), "from optax_compat import scale_by_norm_ratio\n"),
     ),
     "in the package, relatively": (
         {
             "kit/__init__.py": "from .one import first\nfrom .deep.two import second\n",
             "kit/deep/__init__.py": "",
             "kit/one.py": module("first", GROUPS, "from .deep import two"),
-            "kit/deep/two.py": module("second", GROUPS),
+            "kit/deep/two.py": TWO,
             "main.py": WITHIN,
         },
         "kit/optax_compat.py",
@@ -169,17 +138,15 @@ IMPORTED = {
     ),
     "beside a module of the user's with that name": (
         {
-            "one.py": module("first", GROUPS),
+            "one.py": ONE,
             "two.py": module("second", GROUPS, "import optax_compat"),
             "optax_compat.py": "RATE = 0.1\n",
             "main.py": BESIDE,
         },
         "optax_helpers.py",
-        dict.fromkeys(
-            ("one.py", "two.py"), "from optax_helpers import partition_by_path\n"
-        ),
+        dict.fromkeys(("one.py", "two.py"), "from optax_helpers import partition_by_path\n"),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "place", "lines"), IMPORTED.values(), ids=IMPORTED)
@@ -203,10 +170,7 @@ def test_one_new_module_has_it_and_the_program_trains_as_before(
 
 
 def test_scripts_of_one_folder_that_know_nothing_of_each_other_share_it() -> None:
-    found = after(
-        {"one.py": module("first", GROUPS), "two.py": module("second", GROUPS)}
-    )
-
+    found = after({"one.py": ONE, "two.py": TWO})
     assert [*found] == ["one.py", "two.py", "optax_compat.py"]
     assert found["optax_compat.py"].count("def partition_by_path") == 1
     for script in ("one.py", "two.py"):
@@ -215,22 +179,13 @@ def test_scripts_of_one_folder_that_know_nothing_of_each_other_share_it() -> Non
 
 @pytest.mark.parametrize("indent", ["  ", "    "])
 def test_it_is_indented_as_the_files_are(indent: str) -> None:
-    names = {"one.py": "first", "two.py": "second"}
-    files = {
-        path: module(name, GROUPS).replace("    ", indent)
-        for path, name in names.items()
-    }
-    assert f"\n{indent}transforms = " in after(files)["optax_compat.py"]
+    one, two = (text.replace("    ", indent) for text in (ONE, TWO))
+    shared = after({"one.py": one, "two.py": two})["optax_compat.py"]
+    assert f"\n{indent}transforms = " in shared
 
 
 def test_nothing_is_put_over_a_file_that_has_nothing_to_do_with_it() -> None:
-    found = after(
-        {
-            "one.py": module("first", GROUPS),
-            "two.py": module("second", GROUPS),
-            "optax_compat.py": "print('hello')\n",
-        }
-    )
-
-    assert found["optax_compat.py"] == "print('hello')\n"
+    other = "print('hello')\n"
+    found = after({"one.py": ONE, "two.py": TWO, "optax_compat.py": other})
+    assert found["optax_compat.py"] == other
     assert "from optax_helpers import partition_by_path\n" in found["one.py"]

@@ -1,6 +1,5 @@
 """What else has been removed since: untouched without the option, then each kind of use, in whole programs."""
 
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -208,53 +207,41 @@ RENAMED = {
     ),
     "beside an optimizer, in one annotation in quotes": (
         "import numpy as np\nfrom flax import optim\n\ndef f(x: 'dict[np.int, optim.Optimizer]'): ...\n",
-        (
-            "from flax.training import train_state\n\ndef f(x: 'dict[int, train_state.TrainState]'): ...\n"
-        ),
+        "from flax.training import train_state\n\ndef f(x: 'dict[int, train_state.TrainState]'): ...\n",
     ),
 }  # fmt: skip
+OMNISTAGING = "`jax.config.config.enable_omnistaging`"
 GONE = {
     "an imported module": ("import jax.lib.xla_bridge\n", "`jax.lib.xla_bridge` was removed."),
     "a call that is needed no more, and is spoken of": (
         "import jax.tools.colab_tpu as tpu\n\nprint()\n# Finds the TPU.\ntpu.setup_tpu()\n",
         "`jax.tools.colab_tpu.setup_tpu` was removed.",
     ),
-    "a call that is needed no more, with a value": (
-        "from jax.config import config\n\nx = config.enable_omnistaging()\n",
-        "`jax.config.config.enable_omnistaging` was removed.",
-    ),
-    "a call that is needed no more, beside another statement": (
-        "from jax.config import config\n\nif x: config.enable_omnistaging(); y = 1\n",
-        "`jax.config.config.enable_omnistaging` was removed.",
-    ),
+    "a call that is needed no more, with a value":
+        ("from jax.config import config\n\nx = config.enable_omnistaging()\n", f"{OMNISTAGING} was removed."),
+    "a call that is needed no more, beside another statement":
+        ("from jax.config import config\n\nif x: config.enable_omnistaging(); y = 1\n", f"{OMNISTAGING} was removed."),
     "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
-    "an update with an index that is unpacked": (
-        "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
-        "`jax.ops.index_update` was removed.",
-    ),
-    "an update with the index behind the values": (
-        "import jax\n\nx = jax.ops.index_update(x, y=y, idx=0)\n",
-        "`jax.ops.index_update` was removed.",
-    ),
-    "an update that is passed on": (
-        "import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n",
-        "`jax.ops.index_add` was removed.",
-    ),
+    "an update with an index that is unpacked":
+        ("import jax\n\nx = jax.ops.index_update(x, *index, y)\n", "`jax.ops.index_update` was removed."),
+    "an update with the index behind the values":
+        ("import jax\n\nx = jax.ops.index_update(x, y=y, idx=0)\n", "`jax.ops.index_update` was removed."),
+    "an update that is passed on":
+        ("import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n", "`jax.ops.index_add` was removed."),
     "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
-    "what has no other name, in quotes": (
-        "import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n",
-        "`jax.lib.xla_extension` was removed.",
-    ),
-    "an annotation of two strings": (
-        "import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n",
-        "`numpy.int` is `builtins.int` now.",
-    ),
-    "a cell without features": (
-        "from flax import linen as nn\n\ncell = nn.GRUCell(name='gru')\n",
-        "`flax.linen.GRUCell()` needs `features` now.",
-    ),
+    "what has no other name, in quotes":
+        ("import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n", "`jax.lib.xla_extension` was removed."),
+    "an annotation of two strings":
+        ("import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n", "`numpy.int` is `builtins.int` now."),
+    "a cell without features":
+        ("from flax import linen as nn\n\ncell = nn.GRUCell(name='gru')\n", "`flax.linen.GRUCell()` needs `features` now."),
     "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
 }  # fmt: skip
+
+
+def told(result: FileResult) -> list[tuple[str, str]]:
+    left = [site for site in result.sites if site.status == "unresolved"]
+    return [(site.code, site.message) for site in left]
 
 
 def run(program: str, options: Options = MODERNIZE) -> FileResult:
@@ -302,20 +289,17 @@ def test_updates_at_an_index_of_anything_run(makes: str) -> None:
 def test_what_has_no_other_name_is_reported(program: str, message: str) -> None:
     result = run(program)
     assert not result.changed
-    assert [(site.code, site.status, site.message) for site in result.sites] == [
-        ("FO899", "unresolved", message)
-    ]
+    assert len(result.sites) == 1
+    assert told(result) == [("FO899", message)]
 
 
 def test_of_an_import_only_what_is_replaced_goes() -> None:
-    result = run(
-        "import jax\nfrom jax.lib import xla_bridge, xla_client\n\nxla_bridge.get_backend(), xla_client.Client\n"
-    )
-    after = "import jax\nfrom jax.lib import xla_client\n\njax.devices()[0].client, xla_client.Client\n"
+    head = "import jax\nfrom jax.lib import"
+    uses = "xla_bridge.get_backend(), xla_client.Client"
+    result = run(f"{head} xla_bridge, xla_client\n\n{uses}\n")
+    after = f"{head} xla_client\n\njax.devices()[0].client, xla_client.Client\n"
     assert result.after.decode() == after
-    assert [site.message for site in result.sites if site.status == "unresolved"] == [
-        "`jax.lib.xla_client` was removed."
-    ]
+    assert told(result) == [("FO899", "`jax.lib.xla_client` was removed.")]
 
 
 def test_a_type_that_is_compared_is_reported_and_its_import_moves() -> None:
@@ -332,37 +316,25 @@ COMMENTED = "from jax import lax\n\ny = lax.tie_in(\n    x,  # first\n    y,\n)\
 LOST = "The rewritten file would not be valid: the comment `# first` would be lost."
 
 
-def told(result: FileResult) -> list[tuple[str, str]]:
-    return [
-        (site.code, site.message)
-        for site in result.sites
-        if site.status == "unresolved"
-    ]
-
-
 def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
     result = run(COMMENTED)
     assert not result.changed
     assert told(result) == [("FO919", LOST)]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("from flax import optim\n\no = optim.Adam(0.1)\n", "import optax\n\no = optax.adam(0.1)\n"),
-        (
-            "from flax import optim\n\ndef f(o: optim.Optimizer):\n    return o.target\n",
-            "from flax.training import train_state\n\ndef f(o: train_state.TrainState):\n    return o.params\n",
-        ),
-    ],
-    ids=["a definition", "an optimizer"],
-)  # fmt: skip
+BESIDE = {
+    "a definition": ("o = optim.Adam(0.1)", "o = optax.adam(0.1)"),
+    "an optimizer": (
+        "def f(o: optim.Optimizer):\n    return o.target",
+        "def f(o: train_state.TrainState):\n    return o.params",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), BESIDE.values(), ids=BESIDE)
 def test_it_keeps_no_optimizer_of_the_file(before: str, after: str) -> None:
-    result = run(COMMENTED + before)
-    assert (
-        result.after.decode().replace("import jax\n", "").splitlines()[-3:]
-        == after.splitlines()[-3:]
-    )
+    result = run(f"{COMMENTED}from flax import optim\n\n{before}\n")
+    assert result.after.decode().endswith(f"\n\n{after}\n")
     assert COMMENTED.partition("\n\n")[2] in result.after.decode()
     assert told(result) == [("FO919", LOST)]
 
@@ -390,58 +362,46 @@ def test_the_import_of_a_module_stays_with_what_is_left_of_it(use: str) -> None:
     head = "import jax.experimental.maps, os\n\nmesh = "
     result = run(f"{head}jax.experimental.maps.Mesh(os.name)\n{use}\n")
     assert result.after.decode() == f"{head}jax.sharding.Mesh(os.name)\n{use}\n"
-    assert [
-        (code, message.partition(",")[0].rstrip(".")) for code, message in told(result)
-    ] == [
-        ("FO899", "`jax.experimental.maps` was removed"),
-        ("FO899", "`jax.experimental.maps` was removed"),
-    ]
+    for code, message in told(result):
+        assert code == "FO899"
+        assert message.startswith("`jax.experimental.maps` was removed")
+    assert len(told(result)) == 2
 
 
 def test_the_import_of_a_module_stays_with_what_a_comment_keeps() -> None:
-    result = run(
-        "import jax.experimental.maps\n\njax.experimental.maps.Mesh  # optim2optax: ignore\njax.experimental.maps.Mesh\n"
-    )
-    assert result.after.decode().startswith(
-        "import jax.experimental.maps\n\njax.experimental.maps.Mesh  #"
-    )
-    assert [site.status for site in result.sites] == [
-        "suppressed",
-        "suppressed",
-        "rewritten",
-    ]
+    use = "jax.experimental.maps.Mesh"
+    kept = f"import jax.experimental.maps\n\n{use}  # optim2optax: ignore\n"
+    result = run(f"{kept}{use}\n")
+    assert result.after.decode().startswith(kept)
+    statuses = [site.status for site in result.sites]
+    assert statuses == ["suppressed", "suppressed", "rewritten"]
 
 
 def test_where_the_name_means_something_else_it_stays() -> None:
     program = "import jax\n\ndef apply(x):\n    return jax.tree_map(abs, x)\n\ndef other(flax):\n    return flax\n"
     result = run(program)
     assert not result.changed
-    assert [(site.line, site.code, site.status) for site in result.sites] == [
-        (4, "FO918", "unresolved")
-    ]
+    [site] = result.sites
+    assert (site.line, site.code, site.status) == (4, "FO918", "unresolved")
 
 
-def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_elsewhere() -> (
-    None
-):
-    program = dedent(
-        """
-        import jax
-        from flax import nn, optim
+HINTED = """
+import jax
+from flax import nn, optim
 
-        class Model(nn.Module): ...
+class Model(nn.Module): ...
 
-        def make(params):
-            return optim.Adam(0.1).create(jax.tree_map(f, params))
-        """
-    )
-    result = run(program, Options())
+def make(params):
+    return optim.Adam(0.1).create(jax.tree_map(f, params))
+"""
+
+
+def test_without_the_option_there_are_hints_beside_an_optimizer_alone() -> None:
+    result = run(HINTED, Options())
     assert b"jax.tree_map" in result.after
     assert {site.status for site in result.sites} == {"rewritten"}
-    assert [(site.code, site.status, bool(site.remedy)) for site in result.hints] == [
-        ("FO897", "hint", True),
-        ("FO801", "hint", False),
-    ]
+    hints = [(site.code, site.status, bool(site.remedy)) for site in result.hints]
+    assert hints == [("FO897", "hint", True), ("FO801", "hint", False)]
     assert run("import jax\n\njax.tree_map(f, x)\n", Options()).hints == ()
 
 
@@ -453,11 +413,8 @@ def test_a_comment_keeps_it() -> None:
 
 UNKNOWN = {
     "a name of another module": ("jax.cond(f)", "`jax.cond` is not in JAX 0.12.0.", "It may be `jax.lax.cond`."),
-    "a misspelt name": (
-        "jax.process_indexs()",
-        "`jax.process_indexs` is not in JAX 0.12.0.",
-        "It may be `jax.process_index`.",
-    ),
+    "a misspelt name":
+        ("jax.process_indexs()", "`jax.process_indexs` is not in JAX 0.12.0.", "It may be `jax.process_index`."),
     "an imported name": ("from optax import sdg\nsdg", "`optax.sdg` is not in optax 0.2.8.", "Look up what was meant."),
     "a private name that is public, too": (
         "jax._src.numpy.lax_numpy.float32",
@@ -473,15 +430,13 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("use", "message", "remedy"), UNKNOWN.values(), ids=UNKNOWN)
-def test_what_is_not_known_is_told_and_stays(
-    use: str, message: str, remedy: str
-) -> None:
+def test_what_is_not_known_is_told(use: str, message: str, remedy: str) -> None:
     program = f"import jax\nimport numpy as np\n\n{use}\n"
     result = run(program)
     assert (result.after.decode(), result.sites) == (program, ())
-    assert [
-        (site.code, site.status, site.message, site.remedy) for site in result.hints
-    ] == [("FO898", "hint", message, remedy)]
+    [site] = result.hints
+    assert (site.code, site.status) == ("FO898", "hint")
+    assert (site.message, site.remedy) == (message, remedy)
     assert run(program, Options()).hints == ()
 
 

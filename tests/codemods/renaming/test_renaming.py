@@ -11,8 +11,8 @@ from codemods.sources.modules import Unit
 from codemods.sources.parsing import parse
 from tests.codemods.programs import (
     before_and_after,
+    files,
     migrated,
-    program,
     project,
     result_of,
     table,
@@ -146,35 +146,29 @@ def test_a_program_is_called_what_it_is() -> None:
     assert migrated(before, RENAME) == after
 
 
+STEPPED = """
+-- steps
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
+-- train
+from flax import optim
+import steps
+
+def train(params, grads):
+    return steps.step(grads=grads, optimizer=optim.Adam(0.1).create(params))
+"""
+
+
 def test_keywords_in_another_file_follow() -> None:
-    files = project(
-        {
-            "steps": """
-                def step(optimizer, grads):
-                    return optimizer.apply_gradient(grads)
-                """,
-            "train": """
-                from flax import optim
-                import steps
-
-                def train(params, grads):
-                    return steps.step(grads=grads, optimizer=optim.Adam(0.1).create(params))
-                """,
-        },
-        RENAME,
-    )
-
-    assert b"def step(state, grads):" in files["steps"].after
-    assert b"state=train_state.TrainState.create(" in files["train"].after
+    after = project(files(STEPPED), RENAME)
+    assert b"def step(state, grads):" in after["steps"].after
+    assert b"state=train_state.TrainState.create(" in after["train"].after
 
 
-EVERY_THIRD = [path.parent.name for path in FIXTURES[::3]]
+BY_NAME = {path.parent.name: path for path in FIXTURES}
 
 
-@pytest.mark.parametrize(
-    "path",
-    thinned({path.parent.name: path for path in FIXTURES}, *EVERY_THIRD),
-)
+@pytest.mark.parametrize("path", thinned(BY_NAME, *[*BY_NAME][::3]))
 def test_the_fixtures_stay_valid(path: Path) -> None:
     plain = path.with_name("after.py").read_text()
     [result] = migrate([Source("before.py", path.read_bytes())], RENAME)
@@ -201,10 +195,7 @@ TRAINER = """
             return trainer.optimizer.target
 """
 KEPT_ATTRIBUTES = {
-    "one that is named in quotes": (
-        "return trainer.optimizer.target",
-        "return getattr(trainer, 'optimizer')",
-    ),
+    "one that is named in quotes": ("return trainer.optimizer.target", "return getattr(trainer, 'optimizer')"),
     "one of an object that nobody knows": (
         "        def train(",
         "        def read(anything):\n            return anything.optimizer\n\n        def train(",
@@ -217,67 +208,55 @@ KEPT_ATTRIBUTES = {
         "        class Trainer:\n",
         "        @dataclass\n        class Trainer:\n            optimizer: Any = None\n\n",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new"), KEPT_ATTRIBUTES.values(), ids=KEPT_ATTRIBUTES)
 def test_attributes_that_stay(old: str, new: str) -> None:
     assert old in TRAINER
-    [result] = migrate(
-        [Source("train.py", program(TRAINER.replace(old, new)).encode())], RENAME
-    )
-
+    result = result_of(TRAINER.replace(old, new), RENAME)
     assert "self.optimizer = self.optimizer.apply_gradient" in result.after.decode()
 
 
 def test_attributes_of_plain_classes() -> None:
     after = migrated(TRAINER, RENAME)
 
-    assert (
-        "self.state = self.state.apply_gradients(grads=grads)\n        return self.state.params"
-        in after
-    )
+    step = "self.state = self.state.apply_gradients(grads=grads)"
+    assert f"{step}\n        return self.state.params" in after
     assert "return trainer.state.params" in after
     assert "optimizer" not in after
 
 
+TILL = """
+-- shop
+class Till:
+    def __init__(self):
+        self.optimizer = "prices"
+
+def sell(till: Till):
+    return till.optimizer
+-- both
+import shop
+import train
+
+def run(params):
+    till, trainer = shop.Till(), train.Trainer(params)
+    return till.optimizer, trainer.optimizer.target
+"""
+
+
 def test_an_attribute_of_the_same_name_elsewhere() -> None:
-    after = project(
-        {
-            "train": TRAINER,
-            "shop": """
-                class Till:
-                    def __init__(self):
-                        self.optimizer = "prices"
-
-                def sell(till: Till):
-                    return till.optimizer
-            """,
-            "both": """
-                import shop
-                import train
-
-                def run(params):
-                    till, trainer = shop.Till(), train.Trainer(params)
-                    return till.optimizer, trainer.optimizer.target
-            """,
-        },
-        RENAME,
-    )
-
+    after = project({"train": TRAINER, **files(TILL)}, RENAME)
     assert "return till.optimizer, trainer.state.params" in after["both"].after.decode()
     assert not after["shop"].changed
 
 
 def test_comments_that_name_a_variable() -> None:
-    after = migrated(
-        """
+    text = """
         def train(params, grads):
             # The `optimizer` is new each time; an optimizer has momentum.
             optimizer = optim.Adam(0.1).create(params)
             return optimizer.target
-        """,
-        RENAME,
-    )
-
-    assert "# The `state` is new each time; an optimizer has momentum." in after
+        """
+    comment = "# The `state` is new each time; an optimizer has momentum."
+    assert comment in migrated(text, RENAME)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from codemods import Source, migrate
-from tests.codemods.programs import OPTAX_ALONE
+from tests.codemods.programs import OPTAX_ALONE, result_of
 
 PROGRAM = """\
 {names}
@@ -20,22 +19,20 @@ def train(params, grads):
 def outcome(names: str, within: str = "print(1)") -> tuple[str, set[str]]:
     """The new code of a program in which some names are bound, and the codes of what is left."""
     text = PROGRAM.format(names=names, within=within)
-    [result] = migrate([Source("train.py", text.encode())])
+    result = result_of(text)
     left = {site.code for site in result.sites if site.status == "unresolved"}
     return result.after.decode(), left
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param("import numpy as jnp", id="another package"),
-        pytest.param("def jnp(x):\n    return x\n", id="a function"),
-        pytest.param("import os\njnp = os.environ", id="a variable"),
-        pytest.param(
-            "import jax.numpy as jnp\nfor jnp in range(3):\n    pass", id="also a loop"
-        ),
-    ],
-)
+OTHERS = {
+    "another package": "import numpy as jnp",
+    "a function": "def jnp(x):\n    return x\n",
+    "a variable": "import os\njnp = os.environ",
+    "also a loop": "import jax.numpy as jnp\nfor jnp in range(3):\n    pass",
+}
+
+
+@pytest.mark.parametrize("names", OTHERS.values(), ids=OTHERS)
 def test_a_name_that_is_something_else_gets_another_import(names: str) -> None:
     after, left = outcome(names)
     assert not left
@@ -61,42 +58,33 @@ def test_another_import_of_the_file_is_used() -> None:
         pytest.param("import os", "jnp = 2", id="a variable of a function"),
     ],
 )  # fmt: skip
-def test_it_migrates_where_the_name_is_free_or_the_same(
-    names: str, within: str
-) -> None:
+def test_the_name_is_free_or_the_same(names: str, within: str) -> None:
     after, left = outcome(names, within)
     assert not left
     assert after.count("jnp.linalg.norm(param)") == 1
     assert after.count(" as jnp\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("program", "problem", "remedy"),
-    [
-        pytest.param(
-            "def scale_by_norm_ratio():\n    return 1\n",
-            "the name `scale_by_norm_ratio` is taken",
-            "Give what is called `scale_by_norm_ratio` there another name.",
-            id="a name that is taken",
-        ),
-        pytest.param(
-            "def f():\n    (x): int\n    return 1\n",
-            "LibCST cannot parse the code near line 6",
-            "Write it otherwise.",
-            id="what LibCST does not know",
-        ),
-    ],
-)
-def test_why_a_file_stays_and_what_to_do(
-    program: str, problem: str, remedy: str
-) -> None:
-    legacy = (
-        "from flax import optim\n\n\n{}\n\n"
-        "def create(params):\n    return optim.LAMB(0.1).create(params)\n"
+STAYS = {
+    "a name that is taken": (
+        "def scale_by_norm_ratio():\n    return 1\n",
+        "the name `scale_by_norm_ratio` is taken",
+        "Give what is called `scale_by_norm_ratio` there another name.",
+    ),
+    "what LibCST does not know": (
+        "def f():\n    (x): int\n    return 1\n",
+        "LibCST cannot parse the code near line 6",
+        "Write it otherwise.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "problem", "remedy"), STAYS.values(), ids=STAYS)
+def test_why_a_file_stays(program: str, problem: str, remedy: str) -> None:
+    create = "def create(params):\n    return optim.LAMB(0.1).create(params)\n"
+    result = result_of(
+        f"from flax import optim\n\n\n{program}\n\n{create}", OPTAX_ALONE
     )
-    source = Source("train.py", legacy.format(program).encode())
-    [result] = migrate([source], OPTAX_ALONE)
     assert not result.changed
-    assert {(site.message, site.remedy) for site in result.sites} == {
-        (f"The rewritten file would not be valid: {problem}.", remedy)
-    }
+    message = f"The rewritten file would not be valid: {problem}."
+    assert {(site.message, site.remedy) for site in result.sites} == {(message, remedy)}

@@ -26,14 +26,9 @@ CASES = {
     ),
     "new text in double quotes": (f'f"{{{RATE}}}"', f'f"{{{IN_SINGLE}}}"'),
     "new text in single quotes": (f"f'{{{RATE}}}'", f"f'{{{IN_DOUBLE}}}'"),
-    "new text beside the author's own": (
-        f"f\"{{config['name']}} {{{RATE}}}\"",
-        f"f\"{{config['name']}} {{{IN_SINGLE}}}\"",
-    ),
-    "three quotes, which one does not end": (
-        f'f"""{{{RATE}}}"""',
-        f'f"""{{{IN_DOUBLE}}}"""',
-    ),
+    "new text beside the author's own":
+        (f"f\"{{config['name']}} {{{RATE}}}\"", f"f\"{{config['name']}} {{{IN_SINGLE}}}\""),
+    "three quotes, which one does not end": (f'f"""{{{RATE}}}"""', f'f"""{{{IN_DOUBLE}}}"""'),
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.codemods.programs import program, project
+from tests.codemods.programs import program, result_of
 from tests.codemods.test_alike import assert_alike, assert_left, text_of
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -41,10 +41,7 @@ return target_of(optimizer), target_of(types.SimpleNamespace(**{'target': params
 """,
 }
 REWRITTEN = {
-    "getattr": (
-        "return getattr(optimizer, 'target')",
-        "return getattr(optimizer, 'params')",
-    ),
+    "getattr": ("return getattr(optimizer, 'target')", "return getattr(optimizer, 'params')"),
     "an optimizer, or its parameters": (
         """
 def params_of(x):
@@ -73,7 +70,7 @@ return operator.attrgetter('optimizer.target')(agent)
 """,
         "operator.attrgetter('optimizer.params')(",
     ),
-}
+}  # fmt: skip
 OTHERS = {
     "a getter of other objects": """
 class Batch:
@@ -130,34 +127,31 @@ def test_what_else_may_be_asked_is_told(is_known: bool) -> None:
             optimizer = optim.Adam(0.1).create(params)
             return params_of(optimizer), params_of({other})
         """
-    result = project({"train": text})["train"]
+    result = result_of(text)
     assert {site.status for site in result.sites} == {"rewritten"}
     notes = [site.line for site in result.sites if "asked for `params`" in site.note]
     assert notes == ([] if is_known else [4])
 
 
-def test_what_is_asked_for_says_what_to_ask() -> None:
-    text = """
-        def is_one(params):
-            optimizer = optim.Adam(0.1).create(params)
-            return hasattr(optimizer, "state")
-        """
-    result = project({"train": text})["train"]
-    assert result.after.decode() == program(text)
-    assert "Ask by `isinstance`" in str([site.remedy for site in result.sites])
+SAID = {
+    "what is asked for": ("hasattr(optimizer, 'state')", "Ask by `isinstance`"),
+    "the method of a class as a value": (
+        "jax.jit(optim.Optimizer.apply_gradient)(optimizer, params)",
+        "grads: optimizer.apply_gradient(grads)",
+    ),
+}
 
 
-def test_the_method_of_a_class_as_a_value_says_what_to_pass_on() -> None:
-    text = """
+@pytest.mark.parametrize(("value", "remedy"), SAID.values(), ids=SAID)
+def test_the_remedy_says_what_to_do_instead(value: str, remedy: str) -> None:
+    text = f"""
         import jax
         from flax import optim
 
-        def train(params, grads):
+        def read(params):
             optimizer = optim.Adam(0.1).create(params)
-            step = jax.jit(optim.Optimizer.apply_gradient)
-            return step(optimizer, grads)
+            return {value}
         """
-    result = project({"train": text})["train"]
-    assert "grads: optimizer.apply_gradient(grads)" in str(
-        [site.remedy for site in result.sites]
-    )
+    result = result_of(text)
+    assert result.after.decode() == program(text)
+    assert remedy in str([site.remedy for site in result.sites])

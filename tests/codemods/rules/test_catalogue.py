@@ -14,15 +14,11 @@ def test_explanations_are_paragraphs_of_one_line_each() -> None:
             assert paragraph == " ".join(paragraph.split())
     first, second = catalogue()["FO701"].explanation.split("\n\n")
     assert first.startswith(
-        "A class that derives from `OptimizerDef` keeps its methods, and so its arithmetic"
+        "A class that derives from `OptimizerDef` keeps its methods"
     )
-    assert first.endswith(
-        "`TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` accept it."
-    )
+    assert first.endswith("and `optax.chain(clip, Sign(0.1))` accept it.")
     assert second.startswith("A class that derives from another optimizer")
-    assert second.endswith(
-        "A class with a `create` or `state_dict` of its own stays, with a reason."
-    )
+    assert second.endswith("`state_dict` of its own stays, with a reason.")
 
 
 def test_a_rule_has_an_example_or_none() -> None:
@@ -34,23 +30,17 @@ def test_a_rule_has_an_example_or_none() -> None:
 
 
 def test_a_reason_decides_on_nothing() -> None:
-    explanation = catalogue()["FO902"].explanation
-    assert explanation.startswith(
-        "A `flax.optim` definition may be made without a learning rate if every `apply_gradient`"
-    )
-    assert catalogue()["FO902"] == Rule(
-        "FO902", "no learning rate is known", explanation
-    )
+    reason = catalogue()["FO902"]
+    said = "A `flax.optim` definition may be made without a learning rate if every"
+    assert reason.explanation.startswith(said)
+    assert reason == Rule("FO902", "no learning rate is known", reason.explanation)
+    reasons = ("FO9", "FO897", "FO899", "FO85")
     for code, rule in catalogue().items():
-        assert (rule.decide is None) == code.startswith(
-            ("FO9", "FO897", "FO899", "FO85")
-        )
+        assert (rule.decide is None) == code.startswith(reasons)
 
 
 def test_one_rule_decides_on_a_kind_of_use() -> None:
     kinds = [kind for rule in catalogue().values() for kind in rule.kinds]
     assert len(kinds) == len({*kinds})
-    assert catalogue()["FO603"].kinds == (
-        "optimizer.state_dict",
-        "optimizer.restore_state",
-    )
+    both = ("optimizer.state_dict", "optimizer.restore_state")
+    assert catalogue()["FO603"].kinds == both

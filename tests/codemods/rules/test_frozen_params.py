@@ -15,23 +15,20 @@ from flax import optim
 
 
 """
-TRAIN = (
-    HEAD
-    + """\
+TRAIN = f"""{HEAD}\
 def run(model=nn.Dense(1), x=jnp.ones((2, 3))):
     variables = jax.jit(model.init)(jax.random.PRNGKey(0), x)
     _, params = variables.pop("params")
     optimizer = optim.Adam(0.1).create(params)
-    pretrained = {"kernel": jnp.ones((3, 1)), "bias": jnp.zeros(1)}
+    pretrained = {{"kernel": jnp.ones((3, 1)), "bias": jnp.zeros(1)}}
     optimizer = optimizer.replace(target=flax.core.freeze(pretrained))
 
     def loss_fn(params):
-        return jnp.sum(model.apply({"params": params}, x))
+        return jnp.sum(model.apply({{"params": params}}, x))
 
     grads = jax.grad(loss_fn)(optimizer.target)
     return optimizer.apply_gradient(grads).target["kernel"]
 """
-)
 
 FITTING = {
     "where they were frozen before": "optimizer = optim.Adam(0.1).create(flax.core.freeze(load()))",

@@ -3,12 +3,7 @@
 import pytest
 
 from tests.codemods.analysis.test_out_of_view import COMMON
-from tests.codemods.programs import (
-    OPTAX_ALONE,
-    assert_left,
-    migrated,
-    result_of,
-)
+from tests.codemods.programs import OPTAX_ALONE, assert_left, migrated, result_of
 from tests.generated.verdicts import verdict
 
 PROGRAM = """
@@ -99,24 +94,24 @@ def test_three_targets_take_what_another_file_returns_beside_the_loss() -> None:
     assert found.after["train.py"].count("has_aux=True") == 2
 
 
+BOTH = """
+        optimizer, loss = optimizer.optimize(loss_fn{})
+        optimizer, more = optimizer.optimize(loss_fn{})
+        return optimizer, loss + more
+"""
+SET = ", learning_rate=rate"
+
+
 @pytest.mark.parametrize(
     ("first", "second", "line"),
-    [("", ", learning_rate=rate", 11), (", learning_rate=rate", "", 12)],
+    [("", SET, 11), (SET, "", 12)],
     ids=["the first keeps its own", "the second does"],
 )
-def test_a_rate_that_only_one_of_two_steps_sets(
-    first: str, second: str, line: int
-) -> None:
-    result = result_of(
-        # no number, which the second step could set again
-        PROGRAM.replace("Adam(0.1)", "Adam(2 * rate)").format(
-            loss=SCALAR,
-            step=f"optimizer, loss = optimizer.optimize(loss_fn{first})\n"
-            f"        optimizer, more = optimizer.optimize(loss_fn{second})\n"
-            "        return optimizer, loss + more",
-        ),
-        OPTAX_ALONE,
-    )
+def test_a_rate_that_one_of_two_steps_sets(first: str, second: str, line: int) -> None:
+    # no number, which the second step could set again
+    frame = PROGRAM.replace("Adam(0.1)", "Adam(2 * rate)")
+    steps = BOTH.format(first, second).strip()
+    result = result_of(frame.format(loss=SCALAR, step=steps), OPTAX_ALONE)
     assert [site.line for site in result.sites if site.code == "FO910"] == [line]
 
 
@@ -133,11 +128,8 @@ VALUE_AND_GRAD = "jax.value_and_grad(loss_fn)(optimizer.params)"
 WITH_AUX = "jax.value_and_grad(loss_fn, has_aux=True)(optimizer.params)"
 REWRITTEN = {
     "a loss": (SCALAR, "loss, grad = optimizer.compute_gradient(loss_fn)", [f"loss, grad = {VALUE_AND_GRAD}"]),
-    "a loss with auxiliary": (
-        PAIR,
-        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
-        [f"(loss, error), grad = {WITH_AUX}"],
-    ),
+    "a loss with auxiliary":
+        (PAIR, "loss, error, grad = optimizer.compute_gradient(loss_fn)", [f"(loss, error), grad = {WITH_AUX}"]),
     "loss, auxiliary and gradient in one": (
         PAIR,
         "all = optimizer.compute_gradient(loss_fn)",

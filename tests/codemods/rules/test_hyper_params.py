@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.codemods.programs import (
-    OPTAX_ALONE,
-    assert_left,
-    migrated,
-    result_of,
-)
+from tests.codemods.programs import OPTAX_ALONE, assert_left, left, migrated, result_of
 
 HYPER_PARAMS = "optimizer.optimizer_def.hyper_params"
 ADAM = "optim.Adam(0.1)"
@@ -45,11 +40,8 @@ TAKEN = f"first, second = {HYPER_PARAMS}"
 LEFT = {
     "hyperparameters from elsewhere": (ADAM, step(new("config.hyper_params")), "FO910"),
     "those of another state": (ADAM, step(new("optimizer.state")), "FO910"),
-    "those of a definition, made by its method": (
-        ADAM,
-        step("optimizer.optimizer_def.update_hyper_params(learning_rate=rate)"),
-        "FO910",
-    ),
+    "those of a definition, made by its method":
+        (ADAM, step("optimizer.optimizer_def.update_hyper_params(learning_rate=rate)"), "FO910"),
     "set in a statement before": (ADAM, lines(f"hyper_params = {new(HYPER_PARAMS)}", step("hyper_params")), "FO910"),
     "a rate that is a part of the old one": (
         ADAM.replace("0.1", "config.rate()"),
@@ -72,16 +64,10 @@ LEFT = {
         lines(f"first = {HYPER_PARAMS}[0]", f"second = {HYPER_PARAMS}[1]", step(new("first"), new("second"))),
         "FO910",
     ),
-    "names that are set by a loop": (
-        GROUPS,
-        lines(f"for first, second in [{HYPER_PARAMS}]:", f"    {step(new('first'), new('second'))}"),
-        "FO910",
-    ),
-    "names that are unpacked from elsewhere": (
-        GROUPS,
-        lines("first, second = config", step(new("first"), new("second"))),
-        "FO910",
-    ),
+    "names that are set by a loop":
+        (GROUPS, lines(f"for first, second in [{HYPER_PARAMS}]:", f"    {step(new('first'), new('second'))}"), "FO910"),
+    "names that are unpacked from elsewhere":
+        (GROUPS, lines("first, second = config", step(new("first"), new("second"))), "FO910"),
     "those of another place": (GROUPS, lines(TAKEN, step(new("first"), new("config.second"))), "FO910"),
     "a step that keeps the rate of a group": (GROUPS, lines(TAKEN, step("first", new("second"))), "FO910"),
 }  # fmt: skip
@@ -108,9 +94,7 @@ def test_those_of_an_optimizer_from_elsewhere(expression: str) -> None:
             return {expression}
         """)
     assert "hyper_params" in result.after.decode()
-    assert (5, "FO907", "unresolved") in {
-        (site.line, site.code, site.status) for site in result.sites
-    }
+    assert "5 FO907" in left(result)
 
 
 def test_the_definition_of_an_optimizer_from_elsewhere() -> None:
@@ -118,33 +102,21 @@ def test_the_definition_of_an_optimizer_from_elsewhere() -> None:
         import jax
 
         def train(optimizer, grads, params):
+            print(optimizer.optimizer_def)
             fresh = optimizer.optimizer_def.create(params)
             return optimizer.apply_gradient(grads), fresh.target
         """)
+    assert "    print(optimizer.tx)\n" in after
     assert "params=params, tx=optimizer.tx" in after
     assert "optimizer.apply_gradients(grads=grads), fresh.params" in after
 
 
-def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:
-    after = migrated("""
-        import jax
-        from flax import optim
-
-        def describe(optimizer: optim.Optimizer, grads):
-            print(optimizer.optimizer_def)
-            return optimizer.apply_gradient(grads)
-        """)
-    assert "    print(optimizer.tx)\n" in after
-
-
 def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
     text = PROGRAM.format(
-        ADAM.replace("0.1", "0.1, config.beta()"), f"print({HYPER_PARAMS}.beta1)"
+        "optim.Adam(0.1, config.beta())", f"print({HYPER_PARAMS}.beta1)"
     )
-    assert (
-        f"    print({HYPER_PARAMS}.beta1)\n"
-        in result_of(text, replace(OPTAX_ALONE, partial=True)).after.decode()
-    )
+    result = result_of(text, replace(OPTAX_ALONE, partial=True))
+    assert f"    print({HYPER_PARAMS}.beta1)\n" in result.after.decode()
 
 
 ONE_RATE = (

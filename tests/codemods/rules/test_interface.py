@@ -1,10 +1,10 @@
 """Programs that work with definitions themselves: these keep their interface, and the programs train as before."""
 
-from collections.abc import Iterator
 from textwrap import dedent
 
 import pytest
 
+from codemods import Source, migrate
 from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.generated.verdicts import verdict
 
@@ -232,10 +232,7 @@ def run(params, batches):
 
 def test_a_new_module_has_the_classes_of_several_files() -> None:
     loud = {name: SCRIPT.replace("NAME", name) for name in ("one.py", "two.py")}
-    quiet = {
-        path: text.replace(f'sys.argv.append("{path}")\n', "")
-        for path, text in loud.items()
-    }
+    quiet = {name: SCRIPT.replace('sys.argv.append("NAME")\n', "") for name in loud}
     both = {"train.py": "import one\nimport two\nrun = one.run\n", "common.py": COMMON}
     for scripts in (loud, quiet):
         after = verdict({**both, **scripts}).after
@@ -262,18 +259,10 @@ def test_it_stays(name: str) -> None:
     assert found.kind == "refused", f"{found.kind}: {found.why}"
 
 
-def notes(files: dict[str, str]) -> Iterator[str]:
-    from codemods import Source, migrate
-
-    for result in migrate(
-        [Source(path, text.encode()) for path, text in files.items()]
-    ):
-        yield from (site.note for site in result.sites if site.note)
-
-
 def test_the_reason_is_told() -> None:
-    told = [*notes(PROGRAMS["another hyperparameter"])]
+    texts = PROGRAMS["another hyperparameter"].items()
+    [result] = migrate([Source(path, text.encode()) for path, text in texts])
     assert (
         "Its definition keeps the interface that it had: This step overrides `beta2` (train.py:12)."
-        in told
+        in {site.note for site in result.sites}
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.codemods.programs import changes, migrated, result_of
+from tests.codemods.programs import changes, left, migrated, result_of
 
 BEFORE = """import jax
 import jax.numpy as jnp
@@ -140,31 +140,25 @@ STORED = """
 
 def test_what_another_function_gives_may_still_have_its_copies() -> None:
     result = result_of(STORED.format("import os", "keep(optimizer)"))
-    assert (11, "FO913", "unresolved") in {
-        (site.line, site.code, site.status) for site in result.sites
-    }
+    assert "11 FO913" in left(result)
 
 
-@pytest.mark.parametrize(
-    ("imported", "call"),
-    [
-        ("from flax import jax_utils", "jax_utils.unreplicate(optimizer)"),
-        ("from flax.jax_utils import unreplicate", "unreplicate(optimizer)"),
-    ],
-)
+IMPORTED = {
+    "from flax import jax_utils": "jax_utils.unreplicate(optimizer)",
+    "from flax.jax_utils import unreplicate": "unreplicate(optimizer)",
+}
+
+
+@pytest.mark.parametrize(("imported", "call"), IMPORTED.items(), ids=IMPORTED)
 def test_what_is_stored_unreplicated_has_none(imported: str, call: str) -> None:
-    assert f"checkpoints.save_checkpoint(directory, {call}, step)\n" in migrated(
-        STORED.format(imported, call)
-    )
+    after = migrated(STORED.format(imported, call))
+    assert f"checkpoints.save_checkpoint(directory, {call}, step)\n" in after
 
 
 def test_a_state_dict_that_is_restored_by_its_parameters_name() -> None:
-    after = migrated(
-        """
+    after = migrated("""
         def load(params, stored):
             optimizer = optim.Adam(0.1).create(params)
             return optimizer.restore_state(state=stored)
-        """
-    )
-
+        """)
     assert "return serialization.from_state_dict(optimizer, stored)" in after

@@ -2,29 +2,14 @@
 
 import pytest
 
+from tests.codemods.rules.test_in_turn import HEAD as START
 from tests.codemods.test_alike import assert_alike
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
-HEAD = """
-import functools
-
-import jax
-import jax.numpy as jnp
-from flax import optim
-
-
-def gradients(params):
-    return jax.tree_util.tree_map(lambda x: 0.1 * x + 1.0, params)
-
-
-def start():
-    return {{"w": jnp.arange(3.0) + 1.0, "{name}": jnp.ones(2)}}
-
-
+HEAD = f"""{START}
 def step(optimizer):
     return optimizer.apply_gradient(gradients(optimizer.target))
-
 """
 RESTART = """
 def run():
@@ -40,7 +25,7 @@ ZERO = "jnp.zeros((), jnp.int32)"
 
 @pytest.mark.parametrize("value", ["0", "i - 2", ZERO], ids=["number", "sum", "array"])
 def test_the_step_is_set_in_both_places(value: str) -> None:
-    after = assert_alike(HEAD.format(name="b") + RESTART.format("Adam", value))
+    after = assert_alike(HEAD + RESTART.format("Adam", value))
     shown = "".join(after.split()).replace(",)", ")")
     value = value.replace(" ", "")
     assert (
@@ -51,7 +36,7 @@ def test_the_step_is_set_in_both_places(value: str) -> None:
 
 
 def test_the_step_alone_where_no_state_counts() -> None:
-    after = assert_alike(HEAD.format(name="b") + RESTART.format("Momentum", ZERO))
+    after = assert_alike(HEAD + RESTART.format("Momentum", ZERO))
     assert f"optimizer.replace(step={ZERO})" in after
 
 
@@ -60,11 +45,9 @@ def test_the_step_alone_where_no_state_counts() -> None:
     "made",
     ["optimizer.optimizer_def.init_state({})", "definition.init_state(params={})"],
 )
-def test_a_new_state_of_its_own_definition_is_that_of_its_transformation(
-    name: str, made: str
-) -> None:
+def test_a_new_state_is_that_of_its_transformation(name: str, made: str) -> None:
     fresh = made.format("optimizer.target")
-    after = assert_alike(HEAD.format(name="b") + ANEW.format(name, fresh))
+    after = assert_alike(HEAD + ANEW.format(name, fresh))
     initial = made.partition(".init_state")[0].replace("optimizer_def", "tx")
     shown = "".join(after.split())
     assert f"replace(step=0,opt_state={initial}.init(optimizer.params))" in shown
@@ -72,10 +55,8 @@ def test_a_new_state_of_its_own_definition_is_that_of_its_transformation(
 
 
 def test_a_new_state_of_another_definition_is_kept() -> None:
-    after = assert_alike(
-        HEAD.format(name="b")
-        + ANEW.format("Adam", "optim.Adam(0.2).init_state(start())")
-    )
+    fresh = "optim.Adam(0.2).init_state(start())"
+    after = assert_alike(HEAD + ANEW.format("Adam", fresh))
     assert ".tx.init(" not in after
 
 
@@ -103,15 +84,10 @@ def run():
     return optimizer.target, optimizer.state.step
 """
 TARGET = "jax.tree_util.tree_map(functools.partial(jnp.where, is_finite), new.target, optimizer.target)"
-WHERE = (
-    "lambda a, b: jax.tree_util.tree_map(lambda x, y: jnp.where(is_finite, x, y), a, b)"
-)
-PARTIAL = (
-    "lambda a, b: jax.tree_util.tree_map(functools.partial(jnp.where, is_finite), a, b)"
-)
-WITH_CONDITION = (
-    "lambda ok, a, b: jax.tree_util.tree_map(lambda x, y: jnp.where(ok, x, y), a, b)"
-)
+MAP = "jax.tree_util.tree_map"
+WHERE = f"lambda a, b: {MAP}(lambda x, y: jnp.where(is_finite, x, y), a, b)"
+PARTIAL = f"lambda a, b: {MAP}(functools.partial(jnp.where, is_finite), a, b)"
+WITH_CONDITION = f"lambda ok, a, b: {MAP}(lambda x, y: jnp.where(ok, x, y), a, b)"
 FUNCTION = """def select(a, b):
         return jax.tree_util.tree_map(lambda x, y: jnp.where(~is_finite, y, x), a, b)
 """
@@ -128,7 +104,7 @@ SELECTED = {
 def test_the_state_of_one_of_two_optimizers_is_chosen(select: str, call: str) -> None:
     state = call.format("new.state", "optimizer.state")
     text = SKIP.format(select=select, target=TARGET, state=state)
-    after = assert_alike(HEAD.format(name="b") + text)
+    after = assert_alike(HEAD + text)
     chosen = call.format("new.opt_state", "optimizer.opt_state")
     assert f"opt_state={chosen}" in " ".join(after.split())
 
@@ -144,7 +120,6 @@ MADE = {
 @pytest.mark.parametrize("call", MADE.values(), ids=MADE)
 def test_any_other_state_is_made_as_it_was(call: str) -> None:
     state = call.format("new.state", "optimizer.state")
-    text = "FLAGS = [True, False] * 20\n" + SKIP.format(
-        select="", target=TARGET, state=state
-    )
-    assert "opt_state=" in assert_alike(HEAD.format(name="b") + text)
+    text = SKIP.format(select="", target=TARGET, state=state)
+    flags = f"{HEAD}FLAGS = [True, False] * 20\n"
+    assert "opt_state=" in assert_alike(flags + text)

@@ -52,19 +52,13 @@ def test_nothing_is_said_of_what_restores_no_optimizer(line: str) -> None:
 
 @pytest.mark.parametrize("line", TOLD)
 def test_both_ways_are_offered(line: str) -> None:
-    [site] = [
-        site for site in result_of(PROGRAM.replace("{line}", line)).sites if site.note
-    ]
+    sites = result_of(PROGRAM.replace("{line}", line)).sites
+    [site] = [site for site in sites if site.note]
 
-    assert (site.line, site.note.partition(",")[0]) == (
-        6,
-        "It is restored at train.py:10",
-    )
+    assert site.line == 6
+    assert site.note.startswith("It is restored at train.py:10,")
     assert "`optim2optax checkpoint convert`" in site.note
-    assert (
-        "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)`"
-        in site.note
-    )
+    assert "`optim2optax.checkpoints.loading.load_legacy_checkpoint(" in site.note
 
 
 def test_what_keeps_its_interface_is_restored_from_other_keys_too() -> None:
@@ -246,16 +240,9 @@ IN_BYTES = ("to_bytes", "from_bytes")
 IN_DICTS = ("to_state_dict", "from_state_dict")
 
 
-def two(
-    first: str,
-    second: str,
-    rate: str = ", learning_rate=rate",
-    ways: tuple[str, str] = IN_BYTES,
-) -> str:
-    store, restore = ways
-    return program(TWO).format(
-        first=first, second=second, rate=rate, store=store, restore=restore
-    )
+def two(first: str, second: str, rate: str, ways: tuple[str, str]) -> str:
+    made = {"first": first, "second": second, "rate": rate}
+    return program(TWO).format(store=ways[0], restore=ways[1], **made)
 
 
 @pytest.mark.parametrize("ways", [IN_BYTES, IN_DICTS])
@@ -264,17 +251,14 @@ def two(
     [
         ("optim.Adam(0.1)", "optim.Adam()"),
         ("optim.Momentum(0.1, beta=0.5)", "optim.Momentum()"),
-        (
-            "optim.Adam(0.1, weight_decay=0.01)",
-            "optim.Adam(beta1=0.8, weight_decay=0.1)",
-        ),
+        ("optim.Adam(0.1, weight_decay=0.01)", "optim.Adam(beta1=0.8, weight_decay=0.1)"),
     ],
-)
+)  # fmt: skip
 def test_what_one_optimizer_stores_another_goes_on_with(
     first: str, second: str, ways: tuple[str, str]
 ) -> None:
     """A schedule in one of them alone would begin at its first step again."""
-    text = two(first, second, ways=ways)
+    text = two(first, second, ", learning_rate=rate", ways)
     assert verdict({"train.py": text}).kind == "equal"
     notes = [site.note for site in result_of(text).sites if site.note]
     assert not [note for note in notes if "other parts" in note]
@@ -291,7 +275,7 @@ def test_what_one_optimizer_stores_another_goes_on_with(
 def test_a_state_with_other_parts_is_told(
     first: str, second: str, ways: tuple[str, str]
 ) -> None:
-    text = two(first, second, rate="", ways=ways)
+    text = two(first, second, "", ways)
     [site] = [one for one in result_of(text).sites if "other parts" in one.note]
     assert site.line == 15
     assert "a checkpoint of the optimizer at train.py:9" in site.note

@@ -7,6 +7,7 @@ import pytest
 from tests.codemods.programs import (
     OPTAX_ALONE,
     assert_left,
+    left,
     migrated,
     program,
     result_of,
@@ -143,9 +144,7 @@ REWRITTEN = {
 @pytest.mark.parametrize(("statements", "expected"), REWRITTEN.values(), ids=REWRITTEN)
 def test_what_is_rewritten(statements: str, expected: list[str]) -> None:
     after = " ".join(migrated(PROGRAM.format(statements)).split())
-    assert " ".join(" ".join(expected).split()) in after.replace("( ", "(").replace(
-        " )", ")"
-    ).replace(",)", ")")
+    assert words("".join(expected)) in words(after)
 
 
 TWO = """
@@ -183,23 +182,14 @@ STEPS = {
     ("first", "second", "more", "expected"), STEPS.values(), ids=STEPS
 )
 def test_the_step_of_several(first: str, second: str, more: str, expected: str) -> None:
-    assert migrated(
-        TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(
-            first, second, more
-        )
-    ).endswith(expected)
+    text = TWO.replace("class Own(optim.OptimizerDef):", "class Own:")
+    assert migrated(text.format(first, second, more)).endswith(expected)
 
 
-@pytest.mark.parametrize(
-    "second",
-    ["optim.Momentum(0.1)", "Own()"],
-    ids=["one of which does not count", "one's own"],
-)
+@pytest.mark.parametrize("second", ["optim.Momentum(0.1)", "Own()"])
 def test_the_step_of_several_that_differ(second: str) -> None:
     result = result_of(TWO.format("Adam", second, ""), OPTAX_ALONE)
-    assert (14, "FO906", "unresolved") in {
-        (site.line, site.code, site.status) for site in result.sites
-    }
+    assert "14 FO906" in left(result)
     assert "optimizer.state.replace(step=0)" in result.after.decode()
 
 

@@ -68,9 +68,8 @@ def test_plain(creation: str) -> None:
 
 @pytest.mark.parametrize("creation", ANY.values(), ids=ANY)
 def test_any(creation: str) -> None:
-    assert "    optimizer = AnyParamsTrainState.create(" in migrated(
-        PROGRAM.format(creation)
-    )
+    after = migrated(PROGRAM.format(creation))
+    assert "    optimizer = AnyParamsTrainState.create(" in after
 
 
 @pytest.mark.parametrize(
@@ -78,11 +77,8 @@ def test_any(creation: str) -> None:
     [("z", "AnyParamsTrainState"), ('{"w": z}', "train_state.TrainState")],
 )
 def test_in_a_function_that_makes_the_optimizer(params: str, state: str) -> None:
-    after = migrated(
-        PROGRAM.format(f"jax.jit(optim.Adam(1e-3).create)({params})").replace(
-            "import chex", "import chex\n    import jax"
-        )
-    )
+    text = PROGRAM.format(f"jax.jit(optim.Adam(1e-3).create)({params})")
+    after = migrated(text.replace("import chex", "import chex\n    import jax"))
     assert f"lambda params: {state}.create(" in after
     assert ("class AnyParamsTrainState" in after) == (state == "AnyParamsTrainState")
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codemods import FileResult, Source, migrate
+from codemods import FileResult
+from tests.codemods.programs import result_of
 from tests.codemods.running import assert_alike, outcome
 
 COMMENT = "# 0.0 is a placeholder: each step has to set the learning rate."
@@ -35,9 +36,7 @@ MADE = {
 
 
 def run(program: str) -> FileResult:
-    [result] = migrate(
-        [Source("train.py", f"from flax import optim\n\n{program}".encode())]
-    )
+    result = result_of(program)
     assert {site.status for site in result.sites} == {"rewritten"}
     return result
 
@@ -47,9 +46,8 @@ def test_a_placeholder_is_told(program: str) -> None:
     result = run(program)
     lines = result.after.decode().splitlines()
     assert "(learning_rate=0.0)" in result.after.decode()
-    assert lines[lines.index(f"    {COMMENT}") + 1].startswith(
-        "    return train_state.TrainState.create("
-    )
+    below = lines[lines.index(f"    {COMMENT}") + 1]
+    assert below.startswith("    return train_state.TrainState.create(")
     assert not any("placeholder" in site.note for site in result.sites)
 
 
@@ -67,13 +65,11 @@ def choose(params, name):
 
 
 def test_where_no_comment_has_room_it_is_noted() -> None:
-    result = run(
-        f"def start(params, tx=optim.Momentum(beta=0.5)):\n    return tx.create(params)\n{STEP.format('rate')}"
-    )
+    start = "def start(params, tx=optim.Momentum(beta=0.5)):\n    return tx.create(params)\n"
+    result = run(f"{start}{STEP.format('rate')}")
     assert COMMENT not in result.after.decode()
-    assert [site.note for site in result.sites if site.code == "FO102"] == [
-        COMMENT.removeprefix("# ")
-    ]
+    [note] = [site.note for site in result.sites if site.code == "FO102"]
+    assert f"# {note}" == COMMENT
 
 
 def test_a_rate_of_zero_that_is_given_is_no_placeholder() -> None:
@@ -82,11 +78,8 @@ def test_a_rate_of_zero_that_is_given_is_no_placeholder() -> None:
 
 
 def test_it_trains_as_before(tmp_path: Path, legacy_wheel: Path) -> None:
-    known = MADE["a constant of the file"]
-    program = f"{known}{RUN}"
-    after = run(program).after.decode()
+    program = f"{MADE['a constant of the file']}{RUN}"
+    after = {"main.py": run(program).after.decode()}
     before = {"main.py": f"from flax import optim\n\n{program}"}
-    assert_alike(
-        outcome(before, tmp_path / "old", legacy_wheel),
-        outcome({"main.py": after}, tmp_path / "new"),
-    )
+    old = outcome(before, tmp_path / "old", legacy_wheel)
+    assert_alike(old, outcome(after, tmp_path / "new"))

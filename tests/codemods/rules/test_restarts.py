@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from codemods import Source, migrate
 from optim2optax.legacy import legacy_flax
 from optim2optax.precision import precise
-from tests.codemods.programs import result_of
+from tests.codemods.programs import project, result_of
 from tests.codemods.restarts import IN_STEP, OPTIMIZER_RESTARTS, RESTARTS
 from tests.generated.properties import assert_alike, outcome
 
@@ -79,10 +78,5 @@ def test_a_file_of_the_same_program_may_set_the_step(
     other = "def reset(state):\n    return state.replace(step=0)\n"
 
     for more, kept in ((restart, True), (other, False)):
-        results = migrate(
-            [Source("train.py", program.encode()), Source("more.py", more.encode())]
-        )
-        after = next(
-            result.after.decode() for result in results if result.path == "train.py"
-        )
-        assert ("class State:" in after) == kept
+        results = project({"train": program, "more": more})
+        assert (b"class State:" in results["train"].after) == kept

@@ -5,20 +5,16 @@ import pytest
 from codemods import Source, migrate
 from codemods.sources.prefilter import mentions_legacy
 
+HELD_BACK = {
+    "optax with a variable called optimizer": "import optax\noptimizer = optax.adam(1e-3)\n",
+    "flax and an optimizer": "import flax\nfrom x import optimizer\n",
+    "the modern method": "state = state.apply_gradients(grads=grads)\n",
+    "torch alone": "import torch.optim\n",
+    "empty": "",
+}
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        pytest.param(
-            "import optax\noptimizer = optax.adam(1e-3)\n",
-            id="optax with a variable called optimizer",
-        ),
-        pytest.param("import flax\nfrom x import optimizer\n", id="flax and an optimizer"),
-        pytest.param("state = state.apply_gradients(grads=grads)\n", id="the modern method"),
-        pytest.param("import torch.optim\n", id="torch alone"),
-        pytest.param("", id="empty"),
-    ],
-)  # fmt: skip
+
+@pytest.mark.parametrize("program", HELD_BACK.values(), ids=HELD_BACK)
 def test_holds_back(program: str) -> None:
     assert not mentions_legacy(program.encode())
 

@@ -12,10 +12,7 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
     "files",
     [
         pytest.param({"data.py": "import numpy\n", "plot.py": "import data\n"}, id="no optimizer at all"),
-        pytest.param(
-            {"a.py": "import jax\nlabels = batch['target']\n"},
-            id="a key of a batch, and no optimizer",
-        ),
+        pytest.param({"a.py": "import jax\nlabels = batch['target']\n"}, id="a key of a batch, and no optimizer"),
         pytest.param({"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"),
     ],
 )  # fmt: skip
@@ -27,15 +24,11 @@ def test_nothing_is_relevant(files: dict[str, str]) -> None:
     ("path", "text"),
     [
         pytest.param("notes.py", "print 'Python 2'\n", id="unrelated, and no Python"),
-        pytest.param(
-            "other/main.py",
-            "import pandas\nimport trainer\n",
-            id="imports a module of a similar name",
-        ),
+        pytest.param("other/main.py", "import pandas\nimport trainer\n", id="imports a module of a similar name"),
         pytest.param("other/main.py", "# import train\n", id="names it in a comment"),
         pytest.param("other/main.py", "important = train\n", id="no import"),
     ],
-)
+)  # fmt: skip
 def test_unrelated_files_are_left_out(path: str, text: str) -> None:
     assert Relevance({"train.py": TRAIN, path: text}).paths == ["train.py"]
 
@@ -62,10 +55,8 @@ def test_unrelated_files_are_left_out(path: str, text: str) -> None:
     ],
 )
 def test_importers_are_relevant(text: str) -> None:
-    assert set(Relevance({"main.py": text, "train.py": TRAIN}).paths) == {
-        "main.py",
-        "train.py",
-    }
+    both = {"main.py": text, "train.py": TRAIN}
+    assert {*Relevance(both).paths} == {*both}
 
 
 def test_a_whole_program_is_relevant() -> None:
@@ -81,10 +72,8 @@ def test_a_whole_program_is_relevant() -> None:
         "src/lab/unrelated.py": "import lab.models\n",
         "elsewhere/loop.py": "import math\n",
     }
-    assert set(files) - set(Relevance(files).paths) == {
-        "src/lab/unrelated.py",
-        "elsewhere/loop.py",
-    }
+    left = ["elsewhere/loop.py", "src/lab/unrelated.py"]
+    assert sorted(set(files) - {*Relevance(files).paths}) == left
 
 
 def test_a_test_is_relevant_for_what_it_shares() -> None:
@@ -95,38 +84,30 @@ def test_a_test_is_relevant_for_what_it_shares() -> None:
         "tests/target.py": "def read(agent): return agent.target\n",
         "test_target.py": "def test_target(agent): agent.target\n",
     }
-    assert set(Relevance(files).paths) == {
-        "tests/conftest.py",
-        "tests/agents/test_target.py",
-    }
+    shared_with = ["tests/agents/test_target.py", "tests/conftest.py"]
+    assert sorted(Relevance(files).paths) == shared_with
 
 
 def test_readers_without_an_import_are_relevant_beside_an_optimizer() -> None:
     reader = "import jax\n\ndef restore(checkpoint):\n    return checkpoint['target']\n"
-    assert set(Relevance({"train.py": TRAIN, "restore.py": reader}).paths) == {
-        "train.py",
-        "restore.py",
-    }
+    both = {"train.py": TRAIN, "restore.py": reader}
+    assert {*Relevance(both).paths} == {*both}
 
 
 @pytest.mark.parametrize("text", ["print 'Python 2'\n", "x = 'caf\xe9'\n"])
 def test_an_unrelated_file_that_cannot_be_read_is_no_error(text: str) -> None:
     content = text.encode("latin-1")
-    done, left = migrate(
-        [Source("train.py", TRAIN.encode()), Source("left.py", content)]
-    )
+    sources = [Source("train.py", TRAIN.encode()), Source("left.py", content)]
+    done, left = migrate(sources)
     assert done.changed
     assert (left.error, left.after, left.sites) == (None, content, ())
 
 
 def test_names_of_the_standard_library_mean_it() -> None:
     """A package's own `types.py` is not what `import types` imports; a script's neighbour is."""
-    package = {
-        "lab/__init__.py": "",
-        "lab/train.py": f"import types\n{TRAIN}",
-        "lab/types.py": "",
-    }
-    script = {"train.py": f"import types\n{TRAIN}", "types.py": ""}
+    train = f"import types\n{TRAIN}"
+    package = {"lab/__init__.py": "", "lab/train.py": train, "lab/types.py": ""}
+    script = {"train.py": train, "types.py": ""}
     assert Relevance(package).paths == ["lab/train.py"]
     assert set(Relevance(script).paths) == {"train.py", "types.py"}
 

@@ -12,6 +12,7 @@ from codemods import Options, Source, migrate
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import Carrying, parts_of
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.legacy import legacy_flax
 from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.trajectories import assert_near
 from tests.thinned import thinned
@@ -62,9 +63,8 @@ def migrated(program: str) -> dict[str, Any]:
 
 def new_state(definition: str, params: Any, more: str = "") -> Any:
     """A train state as the migrated program creates it."""
-    state: Any = migrated(PROGRAM.replace("{definition}", definition) + more)["create"](
-        params
-    )
+    program = PROGRAM.replace("{definition}", definition) + more
+    state: Any = migrated(program)["create"](params)
     return state
 
 
@@ -92,21 +92,15 @@ def gradients(step: int) -> Any:
 
 def old_run(definition: str, path: Path) -> Any:
     """The parameters after 100 old steps, of which the first 50 are in a checkpoint."""
-    from optim2optax.legacy import legacy_flax
-
-    with (
-        legacy_flax() as flax,
-        precise(),
-    ):  # in this order, lest the old Flax keep float64 as its float32
-        optimizer = eval(definition, {"optim": flax.optim, "jnp": jnp}).create(
-            parameters()
-        )
-        for step in range(2 * STEPS):
-            if step == STEPS:
+    # in this order, lest the old Flax keep float64 as its float32
+    with legacy_flax() as flax, precise():
+        made = eval(definition, {"optim": flax.optim, "jnp": jnp})
+        optimizer = made.create(parameters())
+        for number in range(2 * STEPS):
+            if number == STEPS:
                 path.write_bytes(flax.serialization.to_bytes(optimizer))
-            optimizer = jax.jit(type(optimizer).apply_gradient)(
-                optimizer, gradients(step)
-            )
+            step = jax.jit(type(optimizer).apply_gradient)
+            optimizer = step(optimizer, gradients(number))
         return optimizer.target
 
 
@@ -152,27 +146,21 @@ OTHERS = ("Adam: of the step, and zero at first", "LARS: of the step and a numbe
 
 @pytest.mark.parametrize(("name", "schedule"), thinned(RATES, *RATES.keys() - OTHERS))
 def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) -> None:
-    from optim2optax.legacy import legacy_flax
-
-    program = PROGRAM.replace("{definition}", OPTIMIZERS[name]) + STEP.replace(
-        "{rate}", schedule
-    )
+    made = PROGRAM.replace("{definition}", OPTIMIZERS[name])
+    program = made + STEP.replace("{rate}", schedule)
+    path = tmp_path / "checkpoint_50"
     with legacy_flax() as flax, precise():
         names: dict[str, Any] = {"optim": flax.optim}
         exec(program.replace("from flax import optim", ""), names)
         optimizer = names["create"](parameters())
         for number in range(2 * STEPS):
             if number == STEPS:
-                (tmp_path / "checkpoint_50").write_bytes(
-                    flax.serialization.to_bytes(optimizer)
-                )
-            optimizer = jax.jit(names["step"])(
-                optimizer, gradients(number), 0.5 + number / 100
-            )
+                path.write_bytes(flax.serialization.to_bytes(optimizer))
+            given = (gradients(number), 0.5 + number / 100)
+            optimizer = jax.jit(names["step"])(optimizer, *given)
     with precise():
         new = migrated(program)
-        state = new["create"](parameters())
-        state = load_legacy_checkpoint(tmp_path / "checkpoint_50", state)
+        state = load_legacy_checkpoint(path, new["create"](parameters()))
         for number in range(STEPS, 2 * STEPS):
             state = jax.jit(new["step"])(state, gradients(number), 0.5 + number / 100)
 
@@ -183,12 +171,8 @@ def test_a_state_of_one_number_is_no_placeholder() -> None:
     """Adafactor alone keeps one number for an average that it does not keep."""
     old = {
         "target": {"w": np.ones(1)},
-        "state": {
-            "step": 3,
-            "param_states": {"w": {"v": np.ones(1, np.float32)}},
-        },
+        "state": {"step": 3, "param_states": {"w": {"v": np.ones(1, np.float32)}}},
     }
-    with pytest.raises(
-        CheckpointError, match="`state/param_states/w/v` has no place in the new state"
-    ):
+    why = "`state/param_states/w/v` has no place in the new state"
+    with pytest.raises(CheckpointError, match=why):
         carried(old, new_state("optim.GradientDescent(0.1)", {"w": np.ones(1)}))

@@ -108,36 +108,24 @@ def tree_of(path: Path) -> Any:
 
 
 def converted(*arguments: str, state: str = "program_of_mine:create_state") -> Result:
-    return CliRunner().invoke(
-        application, ["checkpoint", "convert", *arguments, "--state", state]
-    )
+    words = ["checkpoint", "convert", *arguments, "--state", state]
+    return CliRunner().invoke(application, words)
 
 
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+NAMES = ("checkpoint_3", "new")
 REFUSED = {
-    "the file is not there": (("none", "new"), "program_of_mine:create_state", "none does not exist"),
-    "the new one is": (("checkpoint_3", "checkpoint_3"), "program_of_mine:create_state", "checkpoint_3 exists"),
-    "a leaf has no place": (
-        ("checkpoint_3", "new"),
-        "program_of_mine:create_less",
-        "`epoch` of the checkpoint has no place",
-    ),
-    "no function": (("checkpoint_3", "new"), "program_of_mine", "names no function"),
-    "a file": (
-        ("checkpoint_3", "new"),
-        "./program_of_mine.py:create_state",
-        "is a file: write program_of_mine:create_state.",
-    ),
-    "no module": (("checkpoint_3", "new"), "nothing_here:create_state", "cannot be imported from here"),
-    "another optimizer": (
-        ("checkpoint_3", "new"),
-        "program_of_mine:create_other",
-        "--params-only takes the parameters alone",
-    ),
-    "a function that fails": (
-        ("checkpoint_3", "new"),
-        "program_of_mine:create_none",
-        "program_of_mine:create_none failed with RuntimeError: no data here",
-    ),
+    "the file is not there": (("none", "new"), ":create_state", "none does not exist"),
+    "the new one is": (("checkpoint_3", "checkpoint_3"), ":create_state", "checkpoint_3 exists"),
+    "a leaf has no place": (NAMES, ":create_less", "`epoch` of the checkpoint has no place"),
+    "no function": (NAMES, "", "names no function"),
+    "a file": (NAMES, ".py:create_state", "program_of_mine.py is a file: write program_of_mine:create_state."),
+    "no module": (NAMES, "_or_not:create_state", "cannot be imported from here"),
+    "another optimizer": (NAMES, ":create_other", "--params-only takes the parameters alone"),
+    "a function that fails": (NAMES, ":create_none", "create_none failed with RuntimeError: no data here"),
 }  # fmt: skip
 
 
@@ -145,13 +133,11 @@ REFUSED = {
 def test_nothing_is_written(
     arguments: tuple[str, str], state: str, why: str, folder: Path
 ) -> None:
-    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    result = converted(*arguments, state=state)
+    before = files_of(folder)
+    result = converted(*arguments, state=f"program_of_mine{state}")
 
     assert (result.exit_code, why in result.output) == (1, True), result.output
-    assert {
-        path: path.read_bytes() for path in folder.iterdir() if path.is_file()
-    } == before
+    assert files_of(folder) == before
 
 
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])
@@ -189,10 +175,9 @@ def test_a_file_that_has_appeared_meanwhile(format_: str) -> None:
 
 
 def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
+    tree = {"good": np.ones(3), "bad": np.array(["a", "b"])}
     with pytest.raises(CheckpointError, match="cannot be stored"):
-        serializing.write(
-            tmp_path / "new", {"good": np.ones(3), "bad": np.array(["a", "b"])}
-        )
+        serializing.write(tmp_path / "new", tree)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -208,9 +193,8 @@ def test_today_s_flax_reads_it(folder: Path) -> None:
     assert state["epoch"] == 7
     assert int(state["optimizer"].step) == 3
     assert int(same["optimizer"].opt_state[0].count) == 3
-    np.testing.assert_array_equal(
-        state["optimizer"].params["bias"], same["optimizer"].params["bias"]
-    )
+    biases = [one["optimizer"].params["bias"] for one in (state, same)]
+    np.testing.assert_array_equal(*biases)
 
 
 def test_an_injected_rate_is_as_the_program_makes_it(folder: Path) -> None:
@@ -242,9 +226,8 @@ def test_a_function_that_computes(name: str, folder: Path) -> None:
     assert result.exit_code == 0, result.output
     optimizer = tree_of(folder / "new")["optimizer"]
     assert optimizer["2" if name == "functional" else "step"] == 3
-    assert {*optimizer} == (
-        {"0", "1", "2"} if name == "functional" else {"step", "params", "opt_state"}
-    )
+    parts = ("0", "1", "2") if name == "functional" else ("step", "params", "opt_state")
+    assert {*optimizer} == {*parts}
 
 
 def test_an_existing_checkpoint_by_force(folder: Path) -> None:
@@ -324,9 +307,8 @@ def test_a_damaged_one_is_not_passed_over(tmp_path: Path) -> None:
 def test_several_names_in_a_folder(tmp_path: Path) -> None:
     for name in ("actor_9", "critic_10"):
         (tmp_path / name).write_bytes(b"\x80")
-    with pytest.raises(
-        CheckpointError, match="checkpoints of several names in it: give one of them"
-    ):
+    why = "checkpoints of several names in it: give one of them"
+    with pytest.raises(CheckpointError, match=why):
         newest_at(tmp_path)
 
 
@@ -335,9 +317,8 @@ def test_a_link_out_of_the_folder(
 ) -> None:
     runs = tmp_path_factory.mktemp("runs")
     (runs / "checkpoint_9").symlink_to(folder / "checkpoint_3")
-    with pytest.raises(
-        CheckpointError, match="checkpoint_9 is a link out of its folder"
-    ):
+    why = "checkpoint_9 is a link out of its folder"
+    with pytest.raises(CheckpointError, match=why):
         newest_at(runs)
 
 
@@ -416,23 +397,16 @@ def test_parameters_alone(folder: Path) -> None:
     result = converted("checkpoint_3", "new", "--params-only", state=state)
     assert result.exit_code == 0, result.output
     old = tree_of(folder / "checkpoint_3")
-    create_other = sys.modules["program_of_mine"].create_other
-    like = create_other()
+    like = sys.modules["program_of_mine"].create_other()
     new = serialization.from_bytes(like, (folder / "new").read_bytes())
-    np.testing.assert_array_equal(
-        new["optimizer"].params["bias"], old["optimizer"]["target"]["bias"]
-    )
+    bias = new["optimizer"].params["bias"]
+    np.testing.assert_array_equal(bias, old["optimizer"]["target"]["bias"])
     assert new["optimizer"].step == 0
     assert new["epoch"] == 7
-    fresh_moments = jax.tree_util.tree_leaves(like["optimizer"].opt_state)
-    moments = jax.tree_util.tree_leaves(new["optimizer"].opt_state)
-    for one, other in zip(moments, fresh_moments, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_parameters_alone_take_no_comparable_step(folder: Path) -> None:
-    result = converted(
-        "checkpoint_3", "new", "--params-only", "--before", "before.py:create_state"
-    )
+    moments = [one["optimizer"].opt_state for one in (new, like)]
+    jax.tree_util.tree_map(np.testing.assert_array_equal, *moments)
+    # they take no step that could be compared
+    before = ("--before", "before.py:create_state")
+    result = converted("checkpoint_3", "new", "--params-only", *before)
     assert result.exit_code == 2
     assert "--before compares a step" in result.output

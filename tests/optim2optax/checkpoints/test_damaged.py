@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-import jax
 import numpy as np
 import pytest
 from flax import serialization
@@ -24,7 +23,7 @@ from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.flax_msgpack import read
 from tests.optim2optax.checkpoints.test_carrying import new_state
 from tests.optim2optax.checkpoints.test_earlier_flax import FILES, GROUPS, parameters
-from tests.optim2optax.checkpoints.test_loading import fresh, stored
+from tests.optim2optax.checkpoints.test_loading import fresh, members, stored
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -65,11 +64,8 @@ def _too_long(*_: object) -> NoReturn:
 
 def flipped(content: bytes, numbers: random.Random) -> bytes:
     """Cut off, with some bits of it changed, or both."""
-    damaged = bytearray(
-        content[: numbers.randrange(len(content) + 1)]
-        if numbers.random() < 0.3
-        else content
-    )
+    end = numbers.randrange(len(content) + 1) if numbers.random() < 0.3 else None
+    damaged = bytearray(content[:end])
     for _ in range(numbers.randrange(4)):
         if damaged:
             damaged[numbers.randrange(len(damaged))] ^= 1 << numbers.randrange(8)
@@ -107,16 +103,14 @@ def rearranged(tree: Any, numbers: random.Random) -> Any:
         elif kind == 1:
             node[f"{key}_"] = node[key]
         elif kind == 2:
-            node[
-                numbers.choice(["", "0", "step", "count", "params", "a/b", "\u03b2"])
-            ] = node.pop(key)
+            names = ("", "0", "step", "count", "params", "a/b", "\u03b2")
+            node[numbers.choice(names)] = node.pop(key)
         elif kind == 3:
             # A copy, since the next change may be one within it: of itself even, without an end.
             node[key] = copy.deepcopy(numbers.choice(OTHERS))
         elif kind == 4 and isinstance(node[key], np.ndarray):
-            node[key] = np.resize(
-                node[key], numbers.choice([(1,), (2, 3), (4, 3, 2), (0,)])
-            )
+            shape = numbers.choice([(1,), (2, 3), (4, 3, 2), (0,)])
+            node[key] = np.resize(node[key], shape)
         elif not isinstance(other[another], dict):
             node[key] = other[another]
     return tree
@@ -140,12 +134,7 @@ def groups_of_an_earlier_flax(path: Path) -> Any:
 
 
 def copies(path: Path) -> Any:
-    stored(
-        path,
-        lambda optimizer: jax.tree_util.tree_map(
-            lambda leaf: np.stack([leaf] * 4), optimizer
-        ),
-    )
+    stored(path, lambda optimizer: members(optimizer, 4))
     return fresh()
 
 
@@ -171,9 +160,8 @@ def test_a_message_and_nothing_written_or_all_of_it(
         elif damage == "declared":
             content = declared(whole, numbers)
         else:
-            content = serialization.msgpack_serialize(
-                rearranged(serialization.msgpack_restore(whole), numbers)
-            )
+            tree = rearranged(serialization.msgpack_restore(whole), numbers)
+            content = serialization.msgpack_serialize(tree)
         Path("old").write_bytes(content)
         Path("new").unlink(missing_ok=True)
         try:

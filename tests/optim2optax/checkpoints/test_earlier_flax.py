@@ -12,6 +12,7 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.legacy import legacy_flax
 from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.test_carrying import new_state
 from tests.optim2optax.checkpoints.trajectories import assert_near
@@ -33,15 +34,10 @@ REST = groups(("out", "Adam(0.01)"), ("dense", "GradientDescent(0.1)"))
 
 def parameters() -> Any:
     random = np.random.default_rng(0)
-    shapes = {
-        "dense": {"kernel": (3, 2), "bias": (2,)},
-        "out": {"kernel": (2, 2), "bias": (2,)},
+    return {
+        "dense": {"bias": random.normal(size=2), "kernel": random.normal(size=(3, 2))},
+        "out": {"bias": random.normal(size=2), "kernel": random.normal(size=(2, 2))},
     }
-    return jax.tree_util.tree_map(
-        lambda shape: random.normal(size=shape),
-        shapes,
-        is_leaf=lambda node: isinstance(node, tuple),
-    )
 
 
 def gradients(step: int) -> Any:
@@ -53,18 +49,11 @@ def gradients(step: int) -> Any:
 
 def test_groups_that_cannot_be_told_apart() -> None:
     with precise():
-        alike = groups(
-            ("bias", "Momentum(0.1)"),
-            ("out/kernel", "Adam(0.01)"),
-            ("dense/kernel", "Adam(0.1)"),
-        )
-        with pytest.raises(
-            CheckpointError,
-            match=r"`state/1` is a group of 2 parameters, .* and none of the new state's",
-        ):
-            load_legacy_checkpoint(
-                FILES / "groups_0.3.2", new_state(alike, parameters())
-            )
+        kernels = (("out/kernel", "Adam(0.01)"), ("dense/kernel", "Adam(0.1)"))
+        alike = new_state(groups(("bias", "Momentum(0.1)"), *kernels), parameters())
+        why = r"`state/1` is a group of 2 parameters, .* and none of the new state's"
+        with pytest.raises(CheckpointError, match=why):
+            load_legacy_checkpoint(FILES / "groups_0.3.2", alike)
 
 
 PAIRS = {
@@ -78,8 +67,6 @@ def test_a_list_of_states_says_the_same_as_one(
     pairs: tuple[tuple[str, str], ...], tmp_path: Path
 ) -> None:
     """What 0.5.3 writes, in the layout of 0.3.2: a list of states, each with a list of what it keeps for its parameters."""
-    from optim2optax.legacy import legacy_flax
-
     with legacy_flax() as flax, precise():
         optimizer = eval(groups(*pairs), {"optim": flax.optim}).create(parameters())
         for step in range(3):
@@ -87,25 +74,16 @@ def test_a_list_of_states_says_the_same_as_one(
         tree = serialization.to_state_dict(optimizer)
     whole, states = tmp_path / "whole", tree["state"]["param_states"]
     whole.write_bytes(serialization.msgpack_serialize(tree))
-    tree["state"] = {
-        str(number): {
-            "step": tree["state"]["step"],
-            "param_states": {
-                str(index): states[layer][word]
-                for index, layer in enumerate(
-                    layer for layer in ("dense", "out") if word in states[layer]
-                )
-            },
-        }
-        for number, (word, _) in enumerate(pairs)
-    }
+    step, tree["state"] = tree["state"]["step"], {}
+    for number, (word, _) in enumerate(pairs):
+        kept = [states[name][word] for name in ("dense", "out") if word in states[name]]
+        listed = {str(index): state for index, state in enumerate(kept)}
+        tree["state"][str(number)] = {"step": step, "param_states": listed}
     (tmp_path / "list").write_bytes(serialization.msgpack_serialize(tree))
     with precise():
         fresh = new_state(groups(*pairs), parameters())
-        one, several = (
-            load_legacy_checkpoint(whole, fresh),
-            load_legacy_checkpoint(tmp_path / "list", fresh),
-        )
+        one = load_legacy_checkpoint(whole, fresh)
+        several = load_legacy_checkpoint(tmp_path / "list", fresh)
 
     assert int(one.step) == 3
     jax.tree_util.tree_map(np.testing.assert_array_equal, one, several)
@@ -115,9 +93,8 @@ def test_groups_with_different_steps(tmp_path: Path) -> None:
     tree = serialization.msgpack_restore((FILES / "groups_0.3.2").read_bytes())
     tree["state"]["1"]["step"] = np.int32(7)
     (tmp_path / "old").write_bytes(serialization.msgpack_serialize(tree))
-    with pytest.raises(
-        CheckpointError, match="`state` has groups with different steps"
-    ):
+    why = "`state` has groups with different steps"
+    with pytest.raises(CheckpointError, match=why):
         load_legacy_checkpoint(tmp_path / "old", new_state(GROUPS, parameters()))
 
 
@@ -148,19 +125,14 @@ def test_a_named_tuple_beside_the_optimizer(version: str) -> None:
 
 
 RUNS = {
-    "adam_0.2.2": ADAM,
-    "model_0.2.2": ADAM,
-    "model_groups_0.2.2": GROUPS,
-    "adam_0.3.0": ADAM,
-    "adam_0.3.2": ADAM,
-    "model_0.3.0": ADAM,
-    "model_groups_0.3.0": GROUPS,
-    "groups_0.3.2": GROUPS,
-    "rest_0.3.2": REST,
+    ADAM: ("adam_0.2.2", "model_0.2.2", "adam_0.3.0", "model_0.3.0", "adam_0.3.2"),
+    GROUPS: ("model_groups_0.2.2", "model_groups_0.3.0", "groups_0.3.2"),
+    REST: ("rest_0.3.2",),
 }
+PROGRAMS = {name: definition for definition, names in RUNS.items() for name in names}
 
 
-@pytest.mark.parametrize(("name", "definition"), RUNS.items(), ids=RUNS)
+@pytest.mark.parametrize(("name", "definition"), PROGRAMS.items(), ids=PROGRAMS)
 def test_goes_on_as_if_nothing_had_happened(name: str, definition: str) -> None:
     with precise():
         state = new_state(definition, parameters())
@@ -171,8 +143,7 @@ def test_goes_on_as_if_nothing_had_happened(name: str, definition: str) -> None:
             state = load_legacy_checkpoint(FILES / name, state)
         for step in range(STEPS, 2 * STEPS):
             state = state.apply_gradients(grads=gradients(step))
-        expected = serialization.msgpack_restore(
-            (FILES / f"{name}_{2 * STEPS}").read_bytes()
-        )
+        later = (FILES / f"{name}_{2 * STEPS}").read_bytes()
+        expected = serialization.msgpack_restore(later)
 
         assert_near(state.params, expected, parameters())

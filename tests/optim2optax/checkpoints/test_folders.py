@@ -83,17 +83,14 @@ def test_a_dry_run_writes_nothing(folder: Path) -> None:
 
 
 def compared(*arguments: str) -> Result:
-    return CliRunner().invoke(
-        application, ["checkpoint", "inspect", "--diff", *arguments]
-    )
+    words = ["checkpoint", "inspect", "--diff", *arguments]
+    return CliRunner().invoke(application, words)
 
 
 def test_what_differs(folder: Path) -> None:
     def other(optimizer: Any) -> Any:
-        target = {
-            "kernel": optimizer.target["kernel"] + np.float32(0.5),
-            "bias": np.ones(3, np.float32),
-        }
+        kernel = optimizer.target["kernel"] + np.float32(0.5)
+        target = {"kernel": kernel, "bias": np.ones(3, np.float32)}
         changed = optimizer.replace(target=target)
         return {"epoch": 8, "optimizer": changed, "more\x1b": 1}
 
@@ -114,13 +111,9 @@ def test_what_differs(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_nothing_differs() -> None:
+def test_nothing_differs_and_what_cannot_be_compared() -> None:
     result = compared("checkpoint_3", "checkpoint_3")
 
     assert (result.exit_code, result.stdout) == (0, "nothing differs\n")
-
-
-@pytest.mark.usefixtures("folder")
-def test_what_cannot_be_compared() -> None:
     assert compared("checkpoint_3").exit_code == 2
     assert compared("checkpoint_3", "none").exit_code == 1

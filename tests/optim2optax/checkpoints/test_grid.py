@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import optax
 import pytest
+from _pytest.mark import ParameterSet
 from flax import serialization
 from flax.training.train_state import TrainState
 
@@ -120,18 +121,14 @@ PAIRS = [
 IN_16_BITS = ("adam", "adafactor, average", "momentum", "two groups")
 """What keeps numbers of each kind; with the others, 16 bits are thorough."""
 
-CASES = [
-    pytest.param(
-        style,
-        precision,
-        name,
-        marks=pytest.mark.thorough
-        if precision.endswith("16") and name not in IN_16_BITS
-        else [],
-    )
-    for style, precision in PAIRS
-    for name in grid.OPTIMIZERS
-]
+
+def case(style: str, precision: str, name: str) -> ParameterSet:
+    is_thorough = precision.endswith("16") and name not in IN_16_BITS
+    marks = [pytest.mark.thorough] * is_thorough
+    return pytest.param(style, precision, name, marks=marks)
+
+
+CASES = [case(*pair, name) for pair in PAIRS for name in grid.OPTIMIZERS]
 
 
 @pytest.mark.parametrize(("style", "precision", "name"), CASES)
@@ -149,38 +146,27 @@ def test_goes_on_from_every_layout(
         if style != "train states" and name != "adam":
             del layouts[1:]
         for index, (like, of) in enumerate(layouts):
-            loaded = of(
-                load_legacy_checkpoint(
-                    files / f"{precision}-{number}-{index}", like(fresh)
-                )
-            )
-            found.append(
-                parts(loaded if isinstance(loaded, TrainState) else (tx, *loaded))[1:]
-            )
+            path = files / f"{precision}-{number}-{index}"
+            loaded = of(load_legacy_checkpoint(path, like(fresh)))
+            whole = loaded if isinstance(loaded, TrainState) else (tx, *loaded)
+            found.append(parts(whole)[1:])
         for other in found[1:]:
             jax.tree_util.tree_map(np.testing.assert_array_equal, found[0], other)
 
         params, opt_state = found[0]
-        stored = serialization.msgpack_restore(
-            (files / f"{precision}-{number}-0").read_bytes()
-        )["target"]
-        for got, wanted, begun in zip(
-            *map(jax.tree_util.tree_leaves, (params, stored, start)), strict=True
-        ):
+        stored = (files / f"{precision}-{number}-0").read_bytes()
+        trees = (params, serialization.msgpack_restore(stored)["target"], start)
+        leaves = map(jax.tree_util.tree_leaves, trees)
+        for got, wanted, begun in zip(*leaves, strict=True):
             assert got.dtype == wanted.dtype == begun.dtype
             assert got.tobytes() == wanted.tobytes()
         params, opt_state = (grid.cast(tree, later) for tree in found[0])
         for step in range(grid.STEPS, 2 * grid.STEPS):
-            updates, opt_state = tx.update(
-                grid.gradients(later, step), opt_state, params
-            )
+            grads = grid.gradients(later, step)
+            updates, opt_state = tx.update(grads, opt_state, params)
             params = optax.apply_updates(params, updates)
-        expected = serialization.msgpack_restore(
-            (files / f"{precision}-{number}-params").read_bytes()
-        )
-        start = grid.cast(start, later)
-        assert_near(params, expected, start, GATES[later])
-        for tree in (params, expected):
-            assert {leaf.dtype.name for leaf in jax.tree_util.tree_leaves(tree)} == {
-                later
-            }
+        trained = (files / f"{precision}-{number}-params").read_bytes()
+        expected = serialization.msgpack_restore(trained)
+        assert_near(params, expected, grid.cast(start, later), GATES[later])
+        both = jax.tree_util.tree_leaves((params, expected))
+        assert {leaf.dtype.name for leaf in both} == {later}

@@ -13,17 +13,13 @@ from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.legacy import legacy_flax
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
-PARAMS = {
-    "kernel": np.arange(6, dtype=np.float32).reshape(3, 2),
-    "bias": np.ones(2, np.float32),
-}
-GRADS = {
-    "kernel": np.full((3, 2), 0.5, np.float32),
-    "bias": np.full(2, -1.0, np.float32),
-}
+KERNEL = np.arange(6, dtype=np.float32).reshape(3, 2)
+PARAMS = {"kernel": KERNEL, "bias": np.ones(2, np.float32)}
+GRADS = {"kernel": np.full_like(KERNEL, 0.5), "bias": np.full(2, -1.0, np.float32)}
 
 
 def fresh(tx: Any = None) -> Any:
@@ -33,8 +29,6 @@ def fresh(tx: Any = None) -> Any:
 
 def stored(path: Path, tree: Any, name: str = "Adam") -> Path:
     """A checkpoint of the old Flax; `tree` is given an optimizer after three steps."""
-    from optim2optax.legacy import legacy_flax
-
     with legacy_flax() as old:
         optimizer = getattr(old.optim, name)(0.1).create(PARAMS)
         for _ in range(3):
@@ -74,12 +68,12 @@ def like_two() -> Any:
 
 def members(tree: Any, count: int, scale: float = 1.0) -> Any:
     """Copies of a tree, each of which is the one before times a scale."""
-    return jax.tree_util.tree_map(
-        lambda leaf: np.stack(
-            [leaf * np.asarray(scale**number, leaf.dtype) for number in range(count)]
-        ),
-        tree,
-    )
+
+    def copied(leaf: Any) -> Any:
+        scales = np.asarray([scale**number for number in range(count)])
+        return np.stack([leaf * one for one in scales.astype(leaf.dtype)])
+
+    return jax.tree_util.tree_map(copied, tree)
 
 
 def of_integers(optimizer: Any) -> Any:
@@ -213,9 +207,8 @@ def test_an_optimizer_alone(tmp_path: Path) -> None:
 
     assert int(state.step) == int(state.opt_state[0].count) == 3
     assert not np.allclose(state.params["bias"], 1.0)
-    np.testing.assert_allclose(
-        state.opt_state[0].mu["bias"], -1.0 * (1 - 0.9**3), rtol=1e-6
-    )
+    mean = state.opt_state[0].mu["bias"]
+    np.testing.assert_allclose(mean, -1.0 * (1 - 0.9**3), rtol=1e-6)
 
 
 def test_a_bigger_state(tmp_path: Path) -> None:
@@ -255,19 +248,15 @@ def test_several_optimizers_in_a_tuple(tmp_path: Path) -> None:
     ("name", "tx"), [("Adam", None), ("Adafactor", optax.adafactor(0.1))]
 )
 def test_the_first_of_several_copies(name: str, tx: Any, tmp_path: Path) -> None:
-    state = loaded(
-        lambda optimizer: members(optimizer, 4), fresh(tx), tmp_path, name=name
-    )
+    state = loaded(lambda one: members(one, 4), fresh(tx), tmp_path, name)
 
     assert int(state.step) == 3
     assert state.params["kernel"].shape == (3, 2)
 
 
 def test_all_copies_where_the_program_has_as_many(tmp_path: Path) -> None:
-    def replicated(state: Any) -> Any:
-        return jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), state)
-
-    state = loaded(replicated, replicated(fresh()), tmp_path)
+    tree = jax.tree_util.tree_map(np.asarray, fresh())
+    state = loaded(lambda one: members(one, 4), members(tree, 4), tmp_path)
 
     assert np.asarray(state.step).tolist() == [3] * 4
     assert state.params["kernel"].shape == (4, 3, 2)
@@ -296,10 +285,9 @@ def test_parameters_and_a_state_of_optax(tmp_path: Path) -> None:
     named = load_legacy_checkpoint(path, like)
 
     assert int(counted[2]) == 3
+    wanted = (whole.params, whole.opt_state)
     for found in (pair, counted[:2], (named["params"], named["opt_state"])):
-        jax.tree_util.tree_map(
-            np.testing.assert_array_equal, found, (whole.params, whole.opt_state)
-        )
+        jax.tree_util.tree_map(np.testing.assert_array_equal, found, wanted)
 
 
 def test_parts_in_a_bigger_state(tmp_path: Path) -> None:
@@ -317,11 +305,10 @@ def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
     for rate in (0.1, 0.0):  # with the transformation it can, whatever the rate is
         tx = optax.lars(rate)
         _, opt_state = load_legacy_checkpoint(path, (tx, *parts(tx)))
-        np.testing.assert_array_equal(
-            opt_state[3].trace["bias"],
-            load_legacy_checkpoint(path, fresh(tx)).opt_state[3].trace["bias"],
-        )
-        assert np.all(opt_state[3].trace["bias"] * GRADS["bias"] < 0)
+        whole = load_legacy_checkpoint(path, fresh(tx)).opt_state
+        bias = opt_state[3].trace["bias"]
+        np.testing.assert_array_equal(bias, whole[3].trace["bias"])
+        assert np.all(bias * GRADS["bias"] < 0)
 
     like = parts(optax.sgd(0.1, momentum=0.9))
     _, [trace, _] = load_legacy_checkpoint(path, like)

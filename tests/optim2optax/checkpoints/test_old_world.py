@@ -50,10 +50,8 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
     parts: Any = PROGRAMS.get(name) or OneOptimizer()
     with precise():
         paths = (f"old/checkpoint_{STEPS}", f"checkpoint_{STEPS}")
-        state = ("--state", f"{factory}:create")
-        result = CliRunner().invoke(
-            application, ["checkpoint", "convert", *paths, *state]
-        )
+        arguments = ["convert", *paths, "--state", f"{factory}:create"]
+        result = CliRunner().invoke(application, ["checkpoint", *arguments])
         assert result.exit_code == 0, result.output
         module = load(after)
         if hasattr(parts, "restore"):
@@ -63,10 +61,8 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
         start = params_of(parts.fresh(module))
         for number in range(STEPS, 2 * STEPS):
             state = parts.step(module, state, number)
-        expected = serialization.msgpack_restore(
-            (folder / "old" / "params").read_bytes()
-        )
-
+        later = (folder / "old" / "params").read_bytes()
+        expected = serialization.msgpack_restore(later)
         got, begun = map(serialization.to_state_dict, (params_of(state), start))
         assert_near(got, expected, begun)
 

@@ -14,12 +14,12 @@ import ml_dtypes
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
-from flax import serialization
+from flax.training import checkpoints
 
 from optim2optax.checkpoints import CheckpointError, orbax
 from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.files import checkpoints_at, newest_at
-from tests.optim2optax.checkpoints.test_converting import converted, folder
+from tests.optim2optax.checkpoints.test_converting import converted, folder, tree_of
 from tests.optim2optax.checkpoints.test_loading import fresh
 
 __all__ = ["folder"]
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 @pytest.fixture
 def legacy(folder: Path) -> Path:
     """The legacy checkpoint in a folder, as a program would have stored it with Orbax."""
-    tree = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
+    tree = tree_of(folder / "checkpoint_3")
     ocp.PyTreeCheckpointer().save(folder / "old_3", tree)
     return folder / "old_3"
 
@@ -51,17 +51,12 @@ def test_a_folder_that_is_none(
         orbax.read(tmp_path / "step")
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # Orbax's own, of reads that it gave up
-def test_damaged_ones_never_do_worse_than_an_error(
-    legacy: Path, tmp_path: Path
-) -> None:
-    files = sorted(
-        path.relative_to(legacy) for path in legacy.rglob("*") if path.is_file()
-    )
+# Orbax's own, of reads that it gave up
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_damaged_ones_are_an_error_at_worst(legacy: Path, tmp_path: Path) -> None:
+    files = [path for path in legacy.rglob("*") if path.is_file()]
     numbers = random.Random(0)
-    for name in files:
+    for name in sorted(path.relative_to(legacy) for path in files):
         damaged = tmp_path / "damaged"
         shutil.copytree(legacy, damaged)
         content = bytearray((damaged / name).read_bytes())
@@ -105,38 +100,31 @@ def test_a_step_with_several_items(tmp_path: Path) -> None:
         (tmp_path / "5" / name).mkdir(parents=True)
         (tmp_path / "5" / name / "_METADATA").write_text("{}")
 
-    assert checkpoints_at(tmp_path) == [
-        tmp_path / "5" / "ema",
-        tmp_path / "5" / "optimizer",
-    ]
-    with pytest.raises(
-        CheckpointError,
-        match=r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\.",
-    ):
+    items = [tmp_path / "5" / name for name in ("ema", "optimizer")]
+    assert checkpoints_at(tmp_path) == items
+    why = r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\."
+    with pytest.raises(CheckpointError, match=why):
         newest_at(tmp_path)
 
 
 def test_what_is_in_it(legacy: Path) -> None:
     known = contents(orbax.read(legacy))
 
-    assert [(found.path, found.names, found.step) for found in known.found] == [
-        ("optimizer", ("AdaBelief", "Adam", "LAMB"), 3)
-    ]
+    [found] = known.found
+    assert (found.path, found.step) == ("optimizer", 3)
+    assert found.names == ("AdaBelief", "Adam", "LAMB")
     assert [leaf.path for leaf in known.others] == ["epoch"]
 
 
 def test_its_history(legacy: Path) -> None:
-    manager = ocp.CheckpointManager(legacy.parent / "history")
+    history = legacy.parent / "history"
+    manager = ocp.CheckpointManager(history)
     for step in (5, 20, 100):
         manager.save(step, args=ocp.args.StandardSave({"params": {"w": np.ones(3)}}))
     manager.wait_until_finished()
-    history = legacy.parent / "history"
 
-    assert [path.relative_to(history) for path in checkpoints_at(history)] == [
-        Path("5/default"),
-        Path("20/default"),
-        Path("100/default"),
-    ]
+    steps = [history / str(step) / "default" for step in (5, 20, 100)]
+    assert checkpoints_at(history) == steps
     assert newest_at(history) == history / "100" / "default"
     assert checkpoints_at(history / "20") == [history / "20" / "default"]
 
@@ -146,37 +134,27 @@ def test_orbax_reads_what_is_converted(name: str, legacy: Path) -> None:
     result = converted(name, "new", "--format", "orbax")
     assert result.exit_code == 0, result.output
     like: Any = {"epoch": 0, "optimizer": fresh()}
-    kinds = jax.tree_util.tree_map(
-        lambda _: ocp.RestoreArgs(restore_type=np.ndarray), like
-    )
+    kind = ocp.RestoreArgs(restore_type=np.ndarray)
+    kinds = jax.tree_util.tree_map(lambda _: kind, like)
     state = ocp.PyTreeCheckpointer().restore(
         legacy.parent / "new", item=like, restore_args=kinds
     )
-    wanted = serialization.msgpack_restore(
-        (legacy.parent / "checkpoint_3").read_bytes()
-    )["optimizer"]
+    wanted = tree_of(legacy.parent / "checkpoint_3")["optimizer"]
 
     assert int(state["epoch"]) == 7
-    assert int(state["optimizer"].step) == 3
-    assert int(state["optimizer"].opt_state[0].count) == 3
-    np.testing.assert_array_equal(
-        state["optimizer"].params["kernel"], wanted["target"]["kernel"]
-    )
-    np.testing.assert_array_equal(
-        state["optimizer"].opt_state[0].mu["bias"],
-        wanted["state"]["param_states"]["bias"]["grad_ema"],
-    )
+    params, adam = state["optimizer"].params, state["optimizer"].opt_state[0]
+    assert int(state["optimizer"].step) == int(adam.count) == 3
+    np.testing.assert_array_equal(params["kernel"], wanted["target"]["kernel"])
+    kept = wanted["state"]["param_states"]["bias"]
+    np.testing.assert_array_equal(adam.mu["bias"], kept["grad_ema"])
 
 
 def test_today_s_flax_reads_it_too(legacy: Path) -> None:
-    from flax.training import checkpoints
-
     assert converted("old_3", "new_3", "--format", "orbax").exit_code == 0
     like: Any = {"epoch": 0, "optimizer": fresh()}
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of Orbax: about shardings that nobody asked for
+        # of Orbax: about shardings that nobody asked for
+        warnings.simplefilter("ignore")
         state = checkpoints.restore_checkpoint(str(legacy.parent), like, prefix="new_")
 
     assert (int(state["epoch"]), int(state["optimizer"].step)) == (7, 3)
@@ -198,9 +176,8 @@ KINDS: Mapping[str, Any] = {
 }
 
 
-@pytest.mark.filterwarnings(
-    "ignore::UserWarning"
-)  # of Orbax: about shardings that nobody asked for
+# of Orbax: about shardings that nobody asked for
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "restore", [ocp.PyTreeCheckpointer().restore, ocp.StandardCheckpointer().restore]
 )
@@ -211,18 +188,12 @@ def test_every_kind_of_leaf_is_restored_as_it_was(
     found = restore(tmp_path / "new")
 
     assert found.keys() == KINDS.keys()
-    for got, wanted in zip(
-        *map(jax.tree_util.tree_leaves, (found, KINDS)), strict=True
-    ):
-        assert getattr(got, "dtype", type(got)) == getattr(
-            wanted, "dtype", type(wanted)
-        )
+    leaves = map(jax.tree_util.tree_leaves, (found, KINDS))
+    for got, wanted in zip(*leaves, strict=True):
+        types = [getattr(leaf, "dtype", type(leaf)) for leaf in (got, wanted)]
+        assert types[0] == types[1]
         np.testing.assert_array_equal(got, wanted)
-
-
-def test_one_with_texts_in_it_by_force(tmp_path: Path) -> None:
-    orbax.write(tmp_path / "new", KINDS)
-
+    # though there are texts in it, so that it may be replaced by force
     assert orbax.is_nothing_else(tmp_path / "new")
 
 

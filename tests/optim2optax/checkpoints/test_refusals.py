@@ -144,19 +144,17 @@ def test_names_do_nothing_to_the_terminal(folder: Path) -> None:
 
 def test_numbers_that_are_none_are_carried_with_a_warning(folder: Path) -> None:
     def broken(optimizer: Any) -> Any:
-        target = jax.tree_util.tree_map(
-            lambda leaf: leaf * np.float32(np.nan), optimizer.target
-        )
+        nan = np.float32(np.nan)
+        target = jax.tree_util.tree_map(lambda leaf: leaf * nan, optimizer.target)
         return {"epoch": 7, "optimizer": optimizer.replace(target=target)}
 
     stored(folder / "checkpoint_3", broken)
     result = converted("checkpoint_3", "new")
 
     assert result.exit_code == 0, result.output
-    assert [line.partition(" has")[0] for line in result.stderr.splitlines()] == [
-        "warning: `optimizer/params/bias`",
-        "warning: `optimizer/params/kernel`",
-    ]
+    warned = [line.partition(" has")[0] for line in result.stderr.splitlines()]
+    leaves = ("bias", "kernel")
+    assert warned == [f"warning: `optimizer/params/{leaf}`" for leaf in leaves]
 
 
 UNPRIVILEGED = """
@@ -175,53 +173,33 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
     for name in ("readable", "closed"):
         (folder / name).mkdir()
         (folder / name / "there").write_bytes((folder / "checkpoint_3").read_bytes())
-    state = ("--state", "program_of_mine:create_state")
+    words = ["convert", "checkpoint_3", "--state", "program_of_mine:create_state"]
     refused = {
-        "readable/new": ["convert", "checkpoint_3", "readable/new", *state],
-        "readable/of_orbax": [
-            "convert",
-            "checkpoint_3",
-            "readable/of_orbax",
-            *state,
-            "--format",
-            "orbax",
-        ],
-        "readable/there": [
-            "convert",
-            "checkpoint_3",
-            "readable/there",
-            *state,
-            "--force",
-        ],
-        "closed/new": ["convert", "checkpoint_3", "closed/new", *state],
-        "closed/of_orbax": [
-            *("convert", "checkpoint_3", "closed/of_orbax", "--format", "orbax"),
-            *state,
-        ],
-        "closed/there": ["inspect", "closed/there"],
+        "readable/new": words,
+        "readable/of_orbax": [*words, "--format", "orbax"],
+        "readable/there": [*words, "--force"],
+        "closed/new": words,
+        "closed/of_orbax": [*words, "--format", "orbax"],
+        "closed/there": ["inspect"],
     }
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     (folder / "readable").chmod(0o555)
     (folder / "closed").chmod(0)
-    words = ("-c", UNPRIVILEGED, json.dumps([*refused.values()]))
-    path = os.pathsep.join(sys.path)
-    variables = environment(PYTHONPATH=path, JAX_PLATFORMS="cpu")
-    done = run_program(*unprivileged(), sys.executable, *words, env=variables)
+    calls = json.dumps([[*words, path] for path, words in refused.items()])
+    variables = environment(PYTHONPATH=os.pathsep.join(sys.path), JAX_PLATFORMS="cpu")
+    python = (*unprivileged(), sys.executable, "-c", UNPRIVILEGED)
+    done = run_program(*python, calls, env=variables)
     for name in ("readable", "closed"):
         (folder / name).chmod(0o755)
     assert done.returncode == 0, done.stderr
     for path, line in zip(refused, done.stdout.splitlines(), strict=True):
         code, output = json.loads(line)
-        verb, expected = (
-            ("read", 1) if refused[path][1].startswith("closed") else ("written", 2)
-        )
-        assert code == expected
+        is_read = refused[path] == ["inspect"]
+        assert code == (1 if is_read else 2)
+        verb = "read" if is_read else "written"
         assert output == f"error: {path} cannot be {verb}: Permission denied.\n"
-    after = {
-        path: path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
-    }
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    after = {path: path.read_bytes() for path in files if path.suffix != ".pyc"}
     assert after == before
 
 

@@ -15,11 +15,7 @@ from flax import serialization
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.cli import application
-from tests.optim2optax.checkpoints.test_converting import (
-    converted,
-    folder,
-    tree_of,
-)
+from tests.optim2optax.checkpoints.test_converting import converted, folder, tree_of
 from tests.optim2optax.checkpoints.test_loading import fresh
 
 __all__ = ["folder"]
@@ -65,10 +61,8 @@ def test_nothing_is_written(
 
     assert (result.exit_code, why in result.stderr) == (code, True), result.output
     assert {name: memory.cat_file(name) for name in memory.find("/")} == before
-    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == {
-        "checkpoint_3",
-        "program_of_mine.py",
-    }
+    names = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    assert names == {"checkpoint_3", "program_of_mine.py"}
 
 
 def test_without_fsspec(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,10 +136,7 @@ def test_what_is_at_an_address() -> None:
 
     history, none = "memory://run/history", "memory://run/none"
     files = json.loads(inspected("--output-format=json", history, none))["files"]
-    assert [file["path"] for file in files] == [
-        f"{history}/checkpoint_9",
-        f"{history}/checkpoint_10",
-        none,
-    ]
+    steps = [f"{history}/checkpoint_{step}" for step in (9, 10)]
+    assert [file["path"] for file in files] == [*steps, none]
     told = inspected("--diff", history, "memory://run/old")
     assert told == "epoch is 10, then 7\n"

@@ -53,9 +53,7 @@ class Person(Thread):
 
 
 def at_terminal(
-    folder: Path,
-    *arguments: str,
-    environment: Mapping[str, str] | None = None,
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> Session:
     """Run `optim2optax` in a folder, at a terminal."""
     outer, inner = pty.openpty()

@@ -16,9 +16,8 @@ def completions(shell: str, *words: str) -> str:
         "COMP_WORDS": " ".join(("optim2optax", *words)),
         "COMP_CWORD": current,
     }
-    return (
-        CliRunner().invoke(application, prog_name="optim2optax", env=environment).output
-    )
+    runner = CliRunner()
+    return runner.invoke(application, prog_name="optim2optax", env=environment).output
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -27,9 +26,8 @@ def test_commands_options_and_codes(shell: str) -> None:
     assert "--partial" in completions(shell, "rewrite", "--par")
     assert "FO202" in completions(shell, "explain", "fo20")
     assert "FO301" not in completions(shell, "explain", "fo20")
-    assert (catalogue()["FO202"].summary in completions(shell, "explain", "FO202")) == (
-        shell != "bash"
-    )
+    is_told = catalogue()["FO202"].summary in completions(shell, "explain", "FO202")
+    assert is_told == (shell != "bash")
 
 
 def test_all_that_can_be_explained() -> None:

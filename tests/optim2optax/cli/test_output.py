@@ -19,6 +19,7 @@ def mixed(project: Path) -> Path:
     return project
 
 
+@pytest.mark.parametrize("command", ["rewrite --check .", "explain FO202", "rules"])
 @pytest.mark.parametrize(
     ("environment", "has_colour"),
     [
@@ -28,22 +29,10 @@ def mixed(project: Path) -> Path:
         ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
     ],
 )
-def test_colour(mixed: Path, environment: dict[str, str], has_colour: bool) -> None:
-    session = at_terminal(mixed, "rewrite", "--check", ".", environment=environment)
-    assert (CODE.search(session.shown) is not None) == has_colour
-
-
-@pytest.mark.parametrize("command", [("explain", "FO202"), ("rules",)])
-@pytest.mark.parametrize(
-    ("environment", "has_colour"), [({}, True), ({"NO_COLOR": "1"}, False)]
-)
-def test_colour_of_other_commands(
-    project: Path,
-    command: tuple[str, ...],
-    environment: dict[str, str],
-    has_colour: bool,
+def test_colour(
+    mixed: Path, command: str, environment: dict[str, str], has_colour: bool
 ) -> None:
-    session = at_terminal(project, *command, environment=environment)
+    session = at_terminal(mixed, *command.split(), environment=environment)
     assert (CODE.search(session.shown) is not None) == has_colour
 
 
@@ -67,29 +56,26 @@ def test_verbose(mixed: Path, run: Run) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "nearest"),
-    [
-        (("rewrite", "--modernise", "."), "--modernize"),
-        (("rewrit", "."), "No such command 'rewrit'; did you mean rewrite?"),
-        (("rewrite", "--select", "FO2022", "."), "did you mean FO202 or"),
-        (("rewrite", "--ignore", "F0202", "."), "FO202"),
-        (("explain", "Adamm"), "did you mean Adam"),
-    ],
-)
-def test_the_nearest_word(
-    project: Path, run: Run, arguments: tuple[str, ...], nearest: str
-) -> None:
-    result = run(*arguments)
+NEAREST = {
+    "rewrite --modernise .": "--modernize",
+    "rewrit .": "No such command 'rewrit'; did you mean rewrite?",
+    "rewrite --select FO2022 .": "did you mean FO202 or",
+    "rewrite --ignore F0202 .": "FO202",
+    "explain Adamm": "did you mean Adam",
+}
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("command", "nearest"), NEAREST.items(), ids=NEAREST)
+def test_the_nearest_word(run: Run, command: str, nearest: str) -> None:
+    result = run(*command.split())
     assert result.exit_code == 2
     assert nearest in result.stderr
 
 
 def test_the_nearest_key(project: Path, run: Run) -> None:
     (project / "pyproject.toml").write_text("[tool.optim2optax]\nmodernise = true\n")
-    assert (
-        "tool.optim2optax.modernise: unknown key; did you mean modernize?"
-        in run("rewrite", ".").stderr
-    )
+    told = "tool.optim2optax.modernise: unknown key; did you mean modernize?"
+    assert told in run("rewrite", ".").stderr
     (project / "pyproject.toml").write_text("[tool.optim2optax]\nzzz = true\n")
     assert "unknown key; there are select, ignore, " in run("rewrite", ".").stderr

@@ -9,29 +9,22 @@ import pytest
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
 
+MIXED = b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\nmixed = 3\nold = 3\r#"
+CONTENTS = {
+    "empty": b"",
+    "BOM, form feed, mixed line endings, no final newline": MIXED,
+    "latin-1": b"# coding: latin-1\ns = '\xe9'\n",
+    "no text": b"\xff\x00not Python at all",
+    "legacy, but cannot be parsed": UNPARSABLE.encode(),
+    "legacy, but cannot be rewritten": UNRESOLVABLE.replace("\n", "\r\n").encode(),
+}
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(
-            b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\nmixed = 3\nold = 3\r#",
-            id="BOM, form feed, mixed line endings, no final newline",
-        ),
-        pytest.param(b"# coding: latin-1\ns = '\xe9'\n", id="latin-1"),
-        pytest.param(b"\xff\x00not Python at all", id="no text"),
-        pytest.param(UNPARSABLE.encode(), id="legacy, but cannot be parsed"),
-        pytest.param(UNRESOLVABLE.replace("\n", "\r\n").encode(), id="legacy, but cannot be rewritten"),
-    ],
-)  # fmt: skip
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 def test_passes_through(content: bytes) -> None:
     """As a real process: no text layer may translate anything."""
-    done = subprocess.run(
-        [sys.executable, "-m", "optim2optax", "rewrite", "-"],
-        input=content,
-        capture_output=True,
-        check=False,
-    )
+    words = [sys.executable, "-m", "optim2optax", "rewrite", "-"]
+    done = subprocess.run(words, input=content, capture_output=True, check=False)
     assert done.stdout == content
 
 

@@ -32,8 +32,5 @@ def after(path: str, content: str) -> str:
 def told(path: str, content: str | bytes) -> list[tuple[str, int, str]]:
     """The codes, lines and messages of what is left."""
     sites = result_of(path, content).sites
-    return [
-        (site.code, site.line, site.message)
-        for site in sites
-        if site.status == "unresolved"
-    ]
+    left = [site for site in sites if site.status == "unresolved"]
+    return [(site.code, site.line, site.message) for site in left]

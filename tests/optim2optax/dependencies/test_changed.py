@@ -24,30 +24,23 @@ REQUIREMENTS = {
     "no versions": ("flax\nclu\n", "flax\noptax\nclu\n"),
     "sorted names": ("absl-py\nflax\njax\nnumpy\nscipy\n", "absl-py\nflax\njax\nnumpy\noptax\nscipy\n"),
     "the last line, without an end": ("numpy\njax\nflax>=0.3", "numpy\njax\nflax>=0.3\noptax>=0.2.4"),
-    "lines that go on": (
-        "flax==0.3.4 \\\n  --no-binary flax\njax\n",
-        "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n",
-    ),
+    "lines that go on":
+        ("flax==0.3.4 \\\n  --no-binary flax\njax\n", "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n"),
     "a version behind the end of a line": ("jax \\\n  ==0.2.9\n", "jax \\\n  >=0.4.27\n"),
     "options and other packages": (
         "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax==0.2  # a\n\n# end",
         "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax>=0.4.27  # a\n\n# end",
     ),
-    "what optax needs": (
-        "jax\nnumpy<1.20\nscipy==1.5\nchex==0.0.8\n",
-        "jax\nnumpy>=1.24.1\nscipy>=1.9.0\nchex>=0.1.87\n",
-    ),
+    "what optax needs":
+        ("jax\nnumpy<1.20\nscipy==1.5\nchex==0.0.8\n", "jax\nnumpy>=1.24.1\nscipy>=1.9.0\nchex>=0.1.87\n"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("before", "expected"), REQUIREMENTS.values(), ids=REQUIREMENTS
-)
+@pytest.mark.parametrize(("before", "new"), REQUIREMENTS.values(), ids=REQUIREMENTS)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_requirements(before: str, expected: str, end: str) -> None:
-    assert after("requirements.txt", before.replace("\n", end)) == expected.replace(
-        "\n", end
-    )
+def test_requirements(before: str, new: str, end: str) -> None:
+    found = after("requirements.txt", before.replace("\n", end))
+    assert found == new.replace("\n", end)
 
 
 def test_constraints_are_raised_and_not_added_to() -> None:
@@ -213,9 +206,8 @@ PYPROJECT = """
 @pytest.mark.parametrize(("before", "expected"), changes(PYPROJECT))
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_pyproject(before: str, expected: str, end: str) -> None:
-    assert after("pyproject.toml", text(before).replace("\n", end)) == text(
-        expected
-    ).replace("\n", end)
+    found = after("pyproject.toml", text(before).replace("\n", end))
+    assert found == text(expected).replace("\n", end)
 
 
 NOTEBOOK = """\
@@ -233,15 +225,13 @@ NOTEBOOK = """\
 
 
 def test_notebooks() -> None:
-    expected = NOTEBOOK.replace(
-        "flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"'
-    ).replace("jax<0.3", "jax>=0.4.27")
-    assert after("a.ipynb", NOTEBOOK) == expected.replace(
-        "jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"'
-    )
-    assert [
-        (site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites
-    ] == [(5, 17), (5, 17), (5, 29), (8, 3)]
+    flax = '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"'
+    expected = NOTEBOOK.replace("flax==0.3.4", flax).replace("jax<0.3", "jax>=0.4.27")
+    expected = expected.replace("jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"')
+    assert after("a.ipynb", NOTEBOOK) == expected
+    sites = result_of("a.ipynb", NOTEBOOK).sites
+    places = [(site.line, site.column) for site in sites]
+    assert places == [(5, 17), (5, 17), (5, 29), (8, 3)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -251,22 +241,19 @@ def test_marks_of_encodings(encoding: str) -> None:
 
 
 def test_the_coding_line_of_a_setup_py() -> None:
-    before = "# -*- coding: latin-1 -*-\nsetup(author='é', install_requires=['jax<0.3'])\n".encode(
-        "latin-1"
+    text = (
+        "# -*- coding: latin-1 -*-\nsetup(author='é', install_requires=['jax<0.3'])\n"
     )
+    before = text.encode("latin-1")
     assert result_of("setup.py", before).after == before.replace(b"<0.3", b">=0.4.27")
 
 
 def test_sites() -> None:
     [added, raised] = result_of("requirements.txt", "numpy\n flax==0.3.4\n").sites
-    assert added.code == "FO851"
-    assert added.line == 2
-    assert added.column == 2
+    assert (added.code, added.line, added.column) == ("FO851", 2, 2)
     assert added.after == "optax>=0.2.4"
-    assert raised.code == "FO852"
-    assert raised.before == "flax==0.3.4"
-    assert raised.after == "flax>=0.8.0"
-    assert raised.end_column == 13
+    assert (raised.code, raised.end_column) == ("FO852", 13)
+    assert (raised.before, raised.after) == ("flax==0.3.4", "flax>=0.8.0")
     assert raised.message == "The new code needs Flax 0.8.0 or later."
     [local] = result_of("requirements.txt", "jaxlib==0.1.67+cuda111\n").sites
     assert local.note.startswith("`+cuda111` is dropped. For a GPU, ")

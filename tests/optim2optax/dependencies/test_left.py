@@ -11,50 +11,30 @@ LEFT = {
     "a wheel": ("setup.py", "setup(install_requires=['jaxlib @ https://example.org/jaxlib.whl'])\n", "FO951", 1),
     "Poetry's repository": ("pyproject.toml", '[tool.poetry.dependencies]\nflax = {git = "https://x"}\n', "FO951", 2),
     "uv's repository": ("pyproject.toml", '[tool.uv.sources]\njax = { path = "../jax" }\n', "FO951", 2),
-    "hashes": (
-        "requirements.txt",
-        "flax==0.3.4 \\\n    --hash=sha256:abc \\\n    --hash=sha256:def\noptax\n",
-        "FO952",
-        1,
-    ),
+    "hashes":
+        ("requirements.txt", "flax==0.3.4 \\\n    --hash=sha256:abc \\\n    --hash=sha256:def\noptax\n", "FO952", 1),
     "an extra that is gone": ("requirements.txt", "jax[cuda111]>=0.2\n", "FO953", 1),
-    "an extra that is gone, in a project": (
-        "pyproject.toml",
-        '[project]\ndependencies = ["jax[cuda11_pip]"]\n',
-        "FO953",
-        2,
-    ),
+    "an extra that is gone, in a project":
+        ("pyproject.toml", '[project]\ndependencies = ["jax[cuda11_pip]"]\n', "FO953", 2),
     "no requirement": ("requirements.txt", "flax=0.3.4\n", "FO954", 1),
     "no version": ("requirements.txt", "flax==new\n", "FO954", 1),
     "a wildcard that is none any more": ("requirements.txt", "jax>=0.2.*\n", "FO954", 1),
     "an arbitrary version": ("requirements.txt", "jax===new\n", "FO954", 1),
     "optax from a repository": ("requirements.txt", "flax\noptax @ git+https://example.org/optax\n", "FO951", 2),
-    "a branch of a repository": (
-        "requirements.txt",
-        "flax @ git+https://github.com/google/flax@v0.5\noptax\n",
-        "FO951",
-        1,
-    ),
+    "a branch of a repository":
+        ("requirements.txt", "flax @ git+https://github.com/google/flax@v0.5\noptax\n", "FO951", 1),
     "a version of the environment": ("requirements.txt", "flax==${FLAX}\n", "FO954", 1),
     "several in a line": ("setup.cfg", "[options]\ninstall_requires = flax==0.3.4; jax\n", "FO954", 2),
     "a list that is computed": ("setup.py", "REQUIRED = ['clu']\nREQUIRED.append('flax==0.3.4')\n", "FO954", 2),
     "a list that grows": ("setup.py", "R = []\nR += ['jax<0.3']\nsetup(install_requires=R)\n", "FO954", 2),
     "a string of lines": ("setup.py", "setup(install_requires='flax==0.3.4')\n", "FO954", 1),
     "a string of parts": ("setup.py", "setup(install_requires=['jax' '<0.3', f'flax=={x}'])\n", "FO954", 1),
-    "what Poetry does not know": (
-        "pyproject.toml",
-        '[tool.poetry.dependencies]\nflax = "new"\noptax = "*"\n',
-        "FO954",
-        2,
-    ),
+    "what Poetry does not know":
+        ("pyproject.toml", '[tool.poetry.dependencies]\nflax = "new"\noptax = "*"\n', "FO954", 2),
     "no TOML": ("pyproject.toml", '[project]\nname = "flax\n', "FO954", 2),
     "a lock file without optax": ("uv.lock", '[[package]]\nname = "flax"\nversion = "0.9.0"\n', "FO950", 3),
-    "a lock file of Pipenv": (
-        "Pipfile.lock",
-        '{"default": {\n"jax": {\n"hashes": [],\n"version": "==0.2.9"}}}',
-        "FO950",
-        4,
-    ),
+    "a lock file of Pipenv":
+        ("Pipfile.lock", '{"default": {\n"jax": {\n"hashes": [],\n"version": "==0.2.9"}}}', "FO950", 4),
     "a lock file of conda": ("conda-lock.yml", "package:\n- name: jaxlib\n  version: 0.1.67\n", "FO950", 3),
     "compiled requirements": (
         "requirements.txt",
@@ -77,18 +57,13 @@ def test_left(path: str, content: str, code: str, line: int) -> None:
 def test_bytes_that_are_no_text() -> None:
     content = "# é\nflax==0.3.4\n".encode("latin-1")
     assert result_of("requirements.txt", content).after == content
-    assert told("requirements.txt", content) == [
-        ("FO954", 1, "cannot be decoded as utf-8: byte 2.")
-    ]
+    [left] = told("requirements.txt", content)
+    assert left == ("FO954", 1, "cannot be decoded as utf-8: byte 2.")
 
 
 def test_what_is_left_does_not_keep_the_rest() -> None:
-    result = result_of(
-        "requirements.txt", "flax==0.3.4\njax @ https://example.org/jax.whl\n"
-    )
+    content = "flax==0.3.4\njax @ https://example.org/jax.whl\n"
+    result = result_of("requirements.txt", content)
     assert result.after.startswith(b"flax>=0.8.0\noptax>=0.2.4\njax @ ")
-    assert [site.status for site in result.sites] == [
-        "rewritten",
-        "rewritten",
-        "unresolved",
-    ]
+    statuses = [site.status for site in result.sites]
+    assert statuses == ["rewritten", "rewritten", "unresolved"]

@@ -1,5 +1,7 @@
 """Whether versions are admitted, in the terms of each tool."""
 
+from collections.abc import Iterable, Mapping
+
 import pytest
 
 from optim2optax.dependencies.declared import Syntax
@@ -25,59 +27,39 @@ LEFT_OUT: dict[Syntax, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("spec", "syntax", "expected"),
-    [
-        (spec, syntax, table is ADMITTED)
-        for table in (ADMITTED, LEFT_OUT)
-        for syntax, specs in table.items()
-        for spec in specs
-    ],
-)
-def test_admits(spec: str, syntax: Syntax, expected: bool) -> None:
-    assert admits(spec, "0.8.0", syntax) is expected
+NOT_UNDERSTOOD: dict[Syntax, tuple[str, ...]] = {
+    "pep440": (">=0.2.*", "=="),
+    "poetry": ("new", "^1 and"),
+    "conda": ("=0.3=py_0",),
+    "minor": ("x",),
+}
+FLOORS: dict[Syntax, dict[str, str | None]] = {
+    "pep440": {
+        ">=3.7,<4": ">=3.9,<4", ">= 3.6.1": ">= 3.9", ">3.7": ">=3.9", ">=3.9": None, "<4": None,
+        "~=3.7": "~=3.9", ">=3.6,>3.7": None,
+    },
+    "poetry": {"^3.7": "^3.9", "^3.10": None, "*": None, "^3.7 || ^3.9": None},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("spec", "syntax"),
-    [
-        ("new", "poetry"),
-        (">=0.2.*", "pep440"),
-        ("=0.3=py_0", "conda"),
-        ("x", "minor"),
-        ("==", "pep440"),
-        ("^1 and", "poetry"),
-    ],
-)
-def test_not_understood(spec: str, syntax: Syntax) -> None:
+def rows(table: Mapping[Syntax, Iterable[str]]) -> list[tuple[Syntax, str]]:
+    return [(syntax, spec) for syntax, specs in table.items() for spec in specs]
+
+
+@pytest.mark.parametrize(("syntax", "spec"), [*rows(ADMITTED), *rows(LEFT_OUT)])
+def test_admits(syntax: Syntax, spec: str) -> None:
+    assert admits(spec, "0.8.0", syntax) is (spec in ADMITTED[syntax])
+
+
+@pytest.mark.parametrize(("syntax", "spec"), rows(NOT_UNDERSTOOD))
+def test_not_understood(syntax: Syntax, spec: str) -> None:
     with pytest.raises(NotUnderstoodError):
         admits(spec, "0.8.0", syntax)
 
 
-@pytest.mark.parametrize(
-    ("spec", "syntax", "expected"),
-    [
-        *(
-            (">=3.7,<4", "pep440", ">=3.9,<4"),
-            (">= 3.6.1", "pep440", ">= 3.9"),
-            (">3.7", "pep440", ">=3.9"),
-        ),
-        *(
-            ("^3.7", "poetry", "^3.9"),
-            (">=3.9", "pep440", None),
-            ("^3.10", "poetry", None),
-            ("<4", "pep440", None),
-        ),
-        *(
-            ("*", "poetry", None),
-            ("^3.7 || ^3.9", "poetry", None),
-            ("~=3.7", "pep440", "~=3.9"),
-            (">=3.6,>3.7", "pep440", None),
-        ),
-    ],
-)
-def test_floors(spec: str, syntax: Syntax, expected: str | None) -> None:
-    assert with_floor(spec, "3.9", syntax) == expected
+@pytest.mark.parametrize(("syntax", "spec"), rows(FLOORS))
+def test_floors(syntax: Syntax, spec: str) -> None:
+    assert with_floor(spec, "3.9", syntax) == FLOORS[syntax][spec]
 
 
 def test_manners() -> None:

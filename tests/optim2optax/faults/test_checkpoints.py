@@ -70,16 +70,12 @@ def test_killed_at_any_moment(format_: str, folder: Path) -> None:
     moments = int(done.stdout.rpartition("moments: ")[2])
     numbers = random.Random(0)
     for _ in range(KILLS):
-        killed = convert(
-            folder, format_, ENDING, str(numbers.randint(1, moments)), str(folder)
-        )
+        moment = str(numbers.randint(1, moments))
+        killed = convert(folder, format_, ENDING, moment, str(folder))
         assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
         assert (folder / "checkpoint_3").read_bytes() == old
-        there = [
-            path
-            for path in (folder / "new", *folder.glob(".new.*/old"))
-            if path.exists()
-        ]
+        places = (folder / "new", *folder.glob(".new.*/old"))
+        there = [path for path in places if path.exists()]
         assert there
         for path in there:
             [found] = contents(read(path)).found

@@ -15,6 +15,7 @@ from tests.optim2optax.processes import run_command
 from tests.optim2optax.programs import LEGACY
 from tests.thinned import thinned
 
+SOUND = Source("train.py", LEGACY.encode())
 DEEP = {
     "brackets": "x = " + "(" * 3_000 + ")" * 3_000,
     "sum": "x = " + "+".join(["a"] * 20_000),
@@ -24,8 +25,7 @@ DEEP = {
     "dotted module": "from " + ".".join(["a"] * 20_000) + " import b",
     "elif": "if a:\n    pass\n" + "elif b:\n    pass\n" * 3_000,
     "functions": "".join(" " * depth + "def f():\n" for depth in range(1_000))
-    + " " * 1_000
-    + "pass",
+    + f"{1_000 * ' '}pass",
 }
 
 
@@ -58,9 +58,7 @@ def test_a_long_line_takes_no_longer_than_a_short_one() -> None:
 )
 def test_encodings_that_are_none(encoding: str) -> None:
     content = f"# coding: {encoding}\n{LEGACY}".encode()
-    [result, other] = migrate(
-        [Source("odd.py", content), Source("train.py", LEGACY.encode())]
-    )
+    [result, other] = migrate([Source("odd.py", content), SOUND])
     assert result.after == content
     assert encoding in str(result.error)
     assert other.changed
@@ -74,7 +72,7 @@ NOTEBOOKS: dict[str, Any] = {
     "no cells": {"a": CODE},
     "nothing": None,
     "a marker": [
-        {"cell_type": "code", "source": f"{CODE}\n__cell__ = 9\n__cell__ = 1\n"}
+        {"cell_type": "code", "source": f"{CODE}\n__cell__ = 9\n__cell__ = 1"}
     ],
     "a placeholder": [{"cell_type": "code", "source": f"{CODE}\ny = __magic_7__\n"}],
 }
@@ -85,26 +83,17 @@ NOTEBOOKS: dict[str, Any] = {
     "metadata", [{}, {"kernelspec": "x", "language_info": ["flax.optim"]}, [CODE]]
 )
 def test_odd_notebooks(name: str, metadata: Any) -> None:
-    content = json.dumps(
-        {"cells": NOTEBOOKS[name], "metadata": metadata, "text": "flax.optim jax"}
-    ).encode()
-    [result, other] = migrate(
-        [Source("odd.ipynb", content), Source("train.py", LEGACY.encode())]
-    )
+    words = {"metadata": metadata, "text": "flax.optim jax"}
+    content = json.dumps({"cells": NOTEBOOKS[name], **words}).encode()
+    [result, other] = migrate([Source("odd.ipynb", content), SOUND])
     assert not result.changed
     assert result.error is not None or name in ("no type", "no cells", "nothing")
     assert other.changed
 
 
 def test_a_notebook_with_an_endless_number() -> None:
-    [result] = migrate(
-        [
-            Source(
-                "odd.ipynb",
-                b'{"x": "flax.optim jax", "cells": [], "n": ' + b"9" * 6_000 + b"}",
-            )
-        ]
-    )
+    text = f'{{"x": "flax.optim jax", "cells": [], "n": {6_000 * "9"}}}'
+    [result] = migrate([Source("odd.ipynb", text.encode())])
     assert result.error is not None
     assert not result.changed
 
@@ -116,9 +105,8 @@ def test_thousands_of_unreadable_files(project: Path, run: Run) -> None:
     result = run("rewrite", ".")
     assert result.exit_code == 1
     assert result.stdout.count("contains NUL bytes") == 3_000
-    assert result.stdout.endswith(
-        "3,000 files could not be read, parsed or written: see above\n"
-    )
+    counted = "3,000 files could not be read, parsed or written: see above\n"
+    assert result.stdout.endswith(counted)
 
 
 def test_what_is_no_checkpoint(project: Path, run: Run) -> None:
@@ -134,12 +122,7 @@ def test_a_reader_that_goes_away(project: Path) -> None:
     (project / "train.py").write_text(LEGACY)
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "optim2optax", "rewrite", "--diff", "."],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
+    words = [sys.executable, "-m", "optim2optax", "rewrite", "--diff", "."]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
-    assert done.returncode == 1
-    assert done.stderr == b""
+    assert (done.returncode, done.stderr) == (1, b"")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -63,12 +64,8 @@ def test_a_command_while_which_the_run_is_told_to_end(
     (project / "wait.py").write_text(WAIT + SLEEP)
     commit_all(project)
     signal.signal(number, signal.SIG_DFL)  # which under nohup is another
-    running = subprocess.Popen(
-        [*PARITY, "--before", "HEAD", "--", "python", "wait.py", str(note)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = [*PARITY, "--before", "HEAD", "--", "python", "wait.py", str(note)]
+    running = subprocess.Popen(words, stdout=PIPE, stderr=PIPE, text=True)
     _, *started = processes(note)
     running.send_signal(number)
     _, errors = running.communicate()
@@ -103,10 +100,8 @@ def test_a_program_in_the_group_of_others_does_not_end_them(tmp_path: Path) -> N
 def test_a_program_whose_runner_ends(tmp_path: Path, number: signal.Signals) -> None:
     """By Ctrl-C, or killed as a worker of `--jobs` may be."""
     note = tmp_path / "note"
-    running = subprocess.Popen(
-        [sys.executable, "-c", RUN_WATCHED, WATCH + WAIT + SLEEP, str(note)],
-        stderr=subprocess.DEVNULL,
-    )
+    words = [sys.executable, "-c", RUN_WATCHED, WATCH + WAIT + SLEEP, str(note)]
+    running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     started = processes(note)
     os.kill(running.pid, number)
     running.wait()

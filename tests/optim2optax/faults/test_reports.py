@@ -29,56 +29,36 @@ def no_file_grows_beyond(size: int) -> Iterator[None]:
 def test_a_checkpoint_on_a_full_disk(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint_5"
     path.write_bytes(b"old")
-    with (
-        no_file_grows_beyond(4096),
-        pytest.raises(CheckpointError, match="cannot be written: File too large"),
-    ):
+    why = "cannot be written: File too large"
+    with no_file_grows_beyond(4096), pytest.raises(CheckpointError, match=why):
         write(path, {"kernel": np.ones(10_000)})
-    assert {found.name: found.read_bytes() for found in tmp_path.iterdir()} == {
-        "checkpoint_5": b"old"
-    }
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.read_bytes() == b"old"
 
 
-def test_a_report_keeps_the_mode_of_the_one_before_and_follows_a_link(
-    tmp_path: Path,
-) -> None:
+def test_a_report_keeps_the_mode_of_the_last_and_follows_a_link(tmp_path: Path) -> None:
     path, link = tmp_path / "report.html", tmp_path / "link.html"
     path.write_bytes(b"old")
     path.chmod(0o640)
     link.symlink_to(path)
     with replacing(link) as file:
         file.write(b"new")
-    assert (path.read_bytes(), path.stat().st_mode & 0o777, link.is_symlink()) == (
-        b"new",
-        0o640,
-        True,
-    )
-    with (
-        no_file_grows_beyond(10),
-        pytest.raises(OSError, match="File too large"),
-        replacing(path) as file,
-    ):
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
+    assert link.is_symlink()
+    too_large = pytest.raises(OSError, match="File too large")
+    with no_file_grows_beyond(10), too_large, replacing(path) as file:
         file.write(b"newer" * 10)
     assert path.read_bytes() == b"new"
 
 
-@pytest.mark.skipif(
-    not Path("/dev/full").exists(),
-    reason="this system has no device that is always full",
-)
-def test_reports_of_parity_that_cannot_be_written(
-    project: Path, run: Run, legacy_wheel: Path
-) -> None:
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is always full")
+def test_reports_of_parity_that_cannot_be_written(project: Path, run: Run) -> None:
     """Each is named, the others are written, and the exit code is 2."""
     (project / "train.py").write_text(LEGACY)
     paths = {"json": "/dev/full", "markdown": "missing/report.md", "junit": "junit.xml"}
-    result = run(
-        "parity",
-        "--steps",
-        "1",
-        *(f"--{name}={path}" for name, path in paths.items()),
-        ".",
-    )
+    reports = [f"--{name}={path}" for name, path in paths.items()]
+    result = run("parity", "--steps", "1", *reports, ".")
     assert result.exit_code == 2
     assert result.stderr.splitlines() == [
         "error: /dev/full cannot be written: No space left on device",

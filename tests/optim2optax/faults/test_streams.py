@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -18,32 +19,18 @@ FULL = Path("/dev/full")
 THE_END = "what nobody writes"
 
 
-@pytest.mark.skipif(
-    not FULL.exists(), reason="this system has no device that is always full"
-)
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("rewrite", "--diff", "."),
-        ("explain", "Adam"),
-        ("--help",),
-        ("rewrite", "--help"),
-    ],
-)
-def test_standard_output_takes_no_more(project: Path, words: tuple[str, ...]) -> None:
+WRITING = ["rewrite --diff .", "explain Adam", "--help", "rewrite --help"]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no device is always full")
+@pytest.mark.parametrize("words", WRITING)
+def test_standard_output_takes_no_more(project: Path, words: str) -> None:
     (project / "train.py").write_text(LEGACY)
+    command = [*COMMAND, *words.split()]
     with FULL.open("wb") as full:
-        done = subprocess.run(
-            [*COMMAND, *words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (
-        2,
-        "Error: the output cannot be written: No space left on device\n",
-    )
+        done = subprocess.run(command, stdout=full, stderr=PIPE, text=True, check=False)
+    told = "Error: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, told)
     assert (project / "train.py").read_text() == LEGACY
 
 
@@ -58,26 +45,19 @@ def test_closed_streams(project: Path) -> None:
 def test_a_terminal_shows_where_a_run_is(project: Path) -> None:
     """In a line that goes when the run ends."""
     for number in range(20):
-        (project / f"train_{number}.py").write_text(
-            f"{LEGACY}# {number}\n" if number < 3 else ""
-        )
+        text = f"{LEGACY}# {number}\n" if number < 3 else ""
+        (project / f"train_{number}.py").write_text(text)
     running, shown = on_a_terminal("--jobs", "1")
     text = read_until(shown, THE_END)
     os.close(shown)
-    assert running.communicate()[0].endswith(
-        "15 sites in 3 files: 15 rewritten, 0 suppressed, 0 unresolved\n"
-    )
+    totals = "15 sites in 3 files: 15 rewritten, 0 suppressed, 0 unresolved\n"
+    assert running.communicate()[0].endswith(totals)
     lines = [line.strip() for line in text.split("\r")]
-    assert {"Reading 20/20", "Analysing 0", "Rewriting 0/3", "Rewriting 3/3"} <= {
-        *lines
-    }
+    expected = {"Reading 20/20", "Analysing 0", "Rewriting 0/3", "Rewriting 3/3"}
+    assert expected <= {*lines}
     assert lines[-2:] == ["", ""]
-    assert [*dict.fromkeys(line.split()[0] for line in lines if line)] == [
-        "Reading",
-        "Analysing",
-        "Rewriting",
-        "Writing",
-    ]
+    stages = [*dict.fromkeys(line.split()[0] for line in lines if line)]
+    assert stages == ["Reading", "Analysing", "Rewriting", "Writing"]
 
 
 @pytest.mark.parametrize("stage", ["Reading", "Analysing", "Rewriting"])
@@ -93,17 +73,17 @@ def test_interrupted_at_each_stage(project: Path, stage: str) -> None:
     assert {path.read_text() for path in project.iterdir()} == {LEGACY}
 
 
+def started(*words: str, stderr: int = PIPE) -> subprocess.Popen[str]:
+    command = [*COMMAND, "rewrite", *words, "."]
+    return subprocess.Popen(
+        command, stdout=PIPE, stderr=stderr, text=True, start_new_session=True
+    )
+
+
 def on_a_terminal(*words: str) -> tuple[subprocess.Popen[str], int]:
     """A run that has a terminal for its standard error, and what is shown there."""
     shown, terminal = os.openpty()
-    command = [*COMMAND, "rewrite", *words, "."]
-    running = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        text=True,
-        start_new_session=True,
-    )
+    running = started(*words, stderr=terminal)
     os.close(terminal)
     return running, shown
 
@@ -122,20 +102,13 @@ def test_interrupted_while_worker_processes_run(
     project: Path, number: signal.Signals
 ) -> None:
     """Ctrl-C goes to the whole process group of a terminal, SIGTERM to one process: one word, and no process stays."""
-    files = [
-        project / f"{part}/train_{index}.py" for part in "ab" for index in range(50)
-    ]
+    names = [f"{part}/train_{index}.py" for part in "ab" for index in range(50)]
+    files = [project / name for name in names]
     for part in "ab":
         (project / part / ".git").mkdir(parents=True)
     for file in files:
         file.write_text(LEGACY)
-    running = subprocess.Popen(
-        [*COMMAND, "rewrite", "--jobs", "2", "."],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    running = started("--jobs", "2")
     # Two workers, and the process that Python lets watch over what they share.
     while len(others := members(running.pid)) < 3 and hasattr(sys.flags, "safe_path"):
         time.sleep(0.02)
@@ -151,6 +124,5 @@ def members(session: int) -> set[str]:
     """The living processes of a session, without its first."""
     table = run_program("ps", "-o", "pid=,stat=", "-s", str(session)).stdout
     rows = (line.split() for line in table.splitlines())
-    return {
-        pid for pid, state in rows if pid != str(session) and not state.startswith("Z")
-    }
+    living = {pid for pid, state in rows if not state.startswith("Z")}
+    return living - {str(session)}

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
@@ -34,10 +35,8 @@ def traced(*words: str) -> list[str]:
 
 
 def can_trace() -> bool:
-    return (
-        shutil.which("strace") is not None
-        and run_program("strace", "-qq", "true").returncode == 0
-    )
+    is_there = shutil.which("strace") is not None
+    return is_there and run_program("strace", "-qq", "true").returncode == 0
 
 
 @pytest.mark.skipif(not can_trace(), reason="strace is not there, or may not trace")
@@ -49,14 +48,12 @@ def test_killed_at_each_system_call_of_a_write(
     paths = [project / f"{name}.py" for name in "abc"]
     for path in paths:
         path.write_bytes(b"old" * 999)
-    done = subprocess.run(
-        traced("-e", f"inject={call}:signal=KILL:when={number}"), check=False
-    )
+    command = traced("-e", f"inject={call}:signal=KILL:when={number}")
+    done = subprocess.run(command, check=False)
     assert done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
     contents = [path.read_bytes() for path in paths]
-    assert {*contents} <= (
-        {b"old" * 999, b"new" * 999} if call == "rename" else {b"old" * 999}
-    )
+    new = {b"new" * 999} if call == "rename" else set()
+    assert {*contents} <= {b"old" * 999} | new
     for path in paths:
         path.write_bytes(b"old" * 999)
     assert subprocess.run([sys.executable, "-c", WRITE], check=False).returncode == 0
@@ -65,13 +62,7 @@ def test_killed_at_each_system_call_of_a_write(
 
 @pytest.mark.skipif(not can_trace(), reason="strace is not there, or may not trace")
 @pytest.mark.parametrize(
-    "fault",
-    [
-        "write:error=ENOSPC",
-        "fsync:error=EIO",
-        "rename:error=EROFS",
-        "chmod:error=EPERM",
-    ],
+    "fault", ["write:ENOSPC", "fsync:EIO", "rename:EROFS", "chmod:EPERM"]
 )
 def test_a_system_call_that_fails_leaves_files_as_they_were(
     project: Path, fault: str
@@ -79,11 +70,11 @@ def test_a_system_call_that_fails_leaves_files_as_they_were(
     """From the first one on; strace lets the kernel refuse it."""
     for name in "abc":
         (project / f"{name}.py").write_bytes(b"old" * 999)
-    done = subprocess.run(traced("-e", f"inject={fault}"), check=False)
+    call, _, error = fault.partition(":")
+    done = subprocess.run(traced("-e", f"inject={call}:error={error}"), check=False)
     assert done.returncode == 1
-    assert {path.name: path.read_bytes() for path in project.iterdir()} == {
-        f"{name}.py": b"old" * 999 for name in "abc"
-    }
+    contents = {path.name: path.read_bytes() for path in project.iterdir()}
+    assert contents == {f"{name}.py": b"old" * 999 for name in "abc"}
 
 
 def test_killed_at_any_moment(project: Path) -> None:
@@ -99,9 +90,7 @@ def test_killed_at_any_moment(project: Path) -> None:
     for _ in range(KILLS):
         for name in names:
             (project / name).write_text(LEGACY)
-        running = subprocess.Popen(
-            COMMAND, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        running = subprocess.Popen(COMMAND, stdout=DEVNULL, stderr=DEVNULL)
         time.sleep(whole * numbers.uniform(0.5, 1))
         running.kill()
         running.wait()
@@ -121,17 +110,14 @@ def test_a_full_disk(project: Path) -> None:
     done = run_program(*limited, sys.executable, "-B", *COMMAND[1:])
     assert done.returncode == 1
     assert done.stdout.count("cannot be written: File too large") == 2
-    assert {path.name: path.read_text() for path in project.iterdir()} == {
-        "a.py": program,
-        "b.py": program,
-    }
+    contents = {path.name: path.read_text() for path in project.iterdir()}
+    assert contents == {"a.py": program, "b.py": program}
 
 
 def test_a_worker_process_that_dies(project: Path) -> None:
     """The run ends with 2, says why in one line, and has written nothing."""
-    files = [
-        project / f"{part}/train_{number}.py" for part in "ab" for number in range(16)
-    ]
+    names = [f"{part}/train_{number}.py" for part in "ab" for number in range(16)]
+    files = [project / name for name in names]
     for part in "ab":
         (project / part / ".git").mkdir(parents=True)
     for file in files:
@@ -139,9 +125,8 @@ def test_a_worker_process_that_dies(project: Path) -> None:
     # It dies as soon as it imports the engine, as if for want of memory.
     site = project.parent / "site"
     site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "import os, signal, sys\n'--multiprocessing-fork' in sys.orig_argv and os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
+    killing = "'--multiprocessing-fork' in sys.orig_argv and os.kill(os.getpid(), 9)"
+    (site / "sitecustomize.py").write_text(f"import os, sys\n{killing}\n")
     words = ("rewrite", "--jobs", "2", ".")
     done = run_command(*words, env=environment(PYTHONPATH=str(site)))
     if not hasattr(sys.flags, "safe_path"):
@@ -156,16 +141,11 @@ def test_a_worker_process_that_dies(project: Path) -> None:
 def reading(*command: str) -> subprocess.Popen[str]:
     """A command that reads from a pipe that does not end yet."""
     running = subprocess.Popen(
-        [*command, "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*command, "-"], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True
     )
     assert running.stdin is not None
-    running.stdin.write(
-        "#" * 1_000_000
-    )  # more than a pipe holds: this returns when the command reads
+    # more than a pipe holds: this returns when the command reads
+    running.stdin.write("#" * 1_000_000)
     running.stdin.flush()
     return running
 

@@ -57,17 +57,13 @@ def migrated(before: str) -> str:
     return result.after.decode()
 
 
-@pytest.mark.parametrize(
-    ("beta", "expected"),
-    [("0.8", Verdict.EQUIVALENT), ("0.8000001", Verdict.DIFFERENT)],
-)
-def test_parameters_that_numpy_made(
-    tmp_path: Path, beta: str, expected: Verdict
-) -> None:
+def test_parameters_that_numpy_made(tmp_path: Path) -> None:
     after = migrated(BEFORE)
     assert "b1=0.8" in after
-    found = compared(tmp_path, BEFORE, after.replace("b1=0.8", f"b1={beta}"))
-    assert found.verdict is expected, found
+    wrong = after.replace("b1=0.8", "b1=0.8000001")
+    for new, expected in ((after, Verdict.EQUIVALENT), (wrong, Verdict.DIFFERENT)):
+        found = compared(tmp_path, BEFORE, new)
+        assert found.verdict is expected, found
 
 
 def test_a_program_that_insists_on_float32(tmp_path: Path) -> None:
@@ -108,9 +104,6 @@ gradient = jax.jit(jax.grad(lambda params, x: jnp.mean((params["w"] * x - 1.0) *
 
 def test_multi_steps(tmp_path: Path) -> None:
     create = '\ndef create():\n    return optim.Adam(0.05).create({"w": jnp.linspace(-1.0, 1.0, 8)})\n'
-    found = compared(
-        tmp_path,
-        f"from flax import optim{GRADIENT}{create}{SUMMED}",
-        f"import optax{GRADIENT}{MULTI_STEPS}",
-    )
+    old = f"from flax import optim{GRADIENT}{create}{SUMMED}"
+    found = compared(tmp_path, old, f"import optax{GRADIENT}{MULTI_STEPS}")
     assert found.verdict is Verdict.EQUIVALENT, found

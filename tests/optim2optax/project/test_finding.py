@@ -19,10 +19,8 @@ def make_files(root: Path, *names: str) -> None:
 
 
 def found(*arguments: str, exclude: Sequence[str] = ()) -> list[str]:
-    return [
-        file.path
-        for file in find_files(arguments or ["."], Patterns(os.getcwd(), exclude))
-    ]
+    patterns = Patterns(os.getcwd(), exclude)
+    return [file.path for file in find_files(arguments or ["."], patterns)]
 
 
 FOUND = {
@@ -55,21 +53,15 @@ def test_what_a_run_is_about(
 
 
 def test_gitignore_says_what_git_says(project: Path) -> None:
-    names = [
-        *words(
-            "a.py x/a.py x/y/a.py x/z/a.py x/z/keep.py foo.py x/foo.py "
-            "x/y/foo/b.py é/ü.py"
-        )
-    ]
-    make_files(project, *names)
+    names = (
+        "a.py x/a.py x/y/a.py x/z/a.py x/z/keep.py foo.py x/foo.py x/y/foo/b.py é/ü.py"
+    )
+    make_files(project, *words(names))
     (project / ".gitignore").write_text("x/**/foo\n/foo.py\nx/z/*\n!x/z/keep.py\né/\n")
     (project / "x/.gitignore").write_text("y/a.py\n")
     subprocess.run(["git", "init", "-q"], check=True)
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--others", "--exclude-standard", "*.py"],
-        check=True,
-        capture_output=True,
-    )
+    command = ["git", "ls-files", "-z", "--others", "--exclude-standard", "*.py"]
+    listed = subprocess.run(command, check=True, capture_output=True)
     assert found() == sorted(listed.stdout.decode().split("\0")[:-1])
 
 

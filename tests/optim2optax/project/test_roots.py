@@ -61,25 +61,15 @@ def test_modules_without_a_root_are_named_from_what_was_named_on(
 
 
 NO_PACKAGES: Mapping[str, Mapping[str, str]] = {
-    "there is another of the name in it": {
-        "train.py": "from pkg import models\n",
-        "models.py": "",
-        "pkg/models.py": "",
-    },
-    "it has no __init__.py, and not all of what is imported": {
-        "train.py": "from pkg import models\nfrom pkg.layers import dense\n",
-        "models.py": "",
-    },
+    "there is another of the name in it":
+        {"train.py": "from pkg import models\n", "models.py": "", "pkg/models.py": ""},
+    "it has no __init__.py, and not all of what is imported":
+        {"train.py": "from pkg import models\nfrom pkg.layers import dense\n", "models.py": ""},
     "nothing is imported by its name": {"__init__.py": "", "train.py": "import models\n", "models.py": ""},
-    "what is imported by its name is not in it": {
-        "__init__.py": "",
-        "train.py": "from pkg import linen\nfrom pkg.core import frozen_dict\n",
-    },
-    "the name is that of a longer one": {
-        "__init__.py": "",
-        "train.py": "from pkgs.models import vit\nimport other.pkg.models\n",
-        "models/vit.py": "",
-    },
+    "what is imported by its name is not in it":
+        {"__init__.py": "", "train.py": "from pkg import linen\nfrom pkg.core import frozen_dict\n"},
+    "the name is that of a longer one":
+        {"__init__.py": "", "train.py": "from pkgs.models import vit\nimport other.pkg.models\n", "models/vit.py": ""},
     "only a text has the name": {"__init__.py": "", "train.py": '"""Part of pkg.models."""\n', "models.py": ""},
 }  # fmt: skip
 

@@ -8,6 +8,12 @@ import pytest
 
 from optim2optax.project import FileChange, write_files
 
+UNWRITTEN = "not written, because another file cannot be"
+
+
+def contents(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
 
 def change(path: Path, after: bytes = b"new\n") -> FileChange:
     return FileChange(str(path), path.read_bytes(), after)
@@ -34,16 +40,13 @@ def test_a_file_that_became_a_folder_or_whose_folder_vanished(
     kept.write_bytes(b"old")
     if folder:
         lost.mkdir(parents=True)
-    problems = write_files(
-        [FileChange(str(path), b"old", b"new") for path in (kept, lost)]
-    )
-    assert problems[str(lost)].startswith(
-        "cannot be written: Is a directory" if folder else "cannot be written: No such"
-    )
+    there = names(project)
+    changes = [FileChange(str(path), b"old", b"new") for path in (kept, lost)]
+    reason = "Is a directory" if folder else "No such"
+    problem = write_files(changes)[str(lost)]
+    assert problem.startswith(f"cannot be written: {reason}")
     assert kept.read_bytes() == b"old"
-    assert {path.name for path in project.iterdir()} == (
-        {"kept.py", "package"} if folder else {"kept.py"}
-    )
+    assert names(project) == there
 
 
 def test_if_one_file_cannot_be_written_none_is(project: Path) -> None:
@@ -53,7 +56,7 @@ def test_if_one_file_cannot_be_written_none_is(project: Path) -> None:
     changes = [change(first), change(second)]
     second.write_bytes(b"edited\n")
     problems = write_files(changes)
-    assert problems[str(first)] == "not written, because another file cannot be"
+    assert problems[str(first)] == UNWRITTEN
     assert "changed" in problems[str(second)]
     assert first.read_bytes() == b"old a\n"
     assert names(project) == ["a.py", "b.py"]
@@ -71,9 +74,7 @@ def test_read_only_files_and_folders(unprivileged: Path) -> None:
     assert path.read_bytes() == b"old\n"
 
 
-def test_who_reads_meanwhile_sees_all_of_the_old_or_all_of_the_new(
-    project: Path,
-) -> None:
+def test_who_reads_meanwhile_sees_all_of_the_old_or_the_new(project: Path) -> None:
     path = project / "a.py"
     path.write_bytes(b"old\n" * 10_000)
     with path.open("rb") as reader:
@@ -117,29 +118,22 @@ def test_new_files(project: Path) -> None:
     assert write_files(changes) == {}
     assert names(project) == ["b.py", "new"]
     assert new.read_bytes() == edited.read_bytes() == b"new\n"
-    assert (
-        stat.S_IMODE(new.stat().st_mode)
-        == stat.S_IMODE(new.parent.stat().st_mode) & 0o666
-    )
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (new, new.parent)]
+    assert modes[0] == modes[1] & 0o666
 
 
 @pytest.mark.parametrize("stale", ["edited", "new"])
 def test_nothing_is_made_if_one_file_cannot_be(project: Path, stale: str) -> None:
     new, edited = project / "new" / "a.py", project / "b.py"
     edited.write_bytes(b"old\n")
-    changes = [
-        change(edited),
-        FileChange(str(new), None, b"new\n"),
-    ]
+    changes = [change(edited), FileChange(str(new), None, b"new\n")]
     if stale == "new":
         new.parent.mkdir()
     place = {"edited": edited, "new": new}[stale]
     place.write_bytes(b"by somebody\n")
-    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    before = contents(project)
     problems = write_files(changes)
     assert "run again" in problems.pop(str(place))
-    assert {*problems.values()} == {"not written, because another file cannot be"}
-    assert {
-        path: path.read_bytes() for path in project.rglob("*") if path.is_file()
-    } == before
+    assert {*problems.values()} == {UNWRITTEN}
+    assert contents(project) == before
     assert new.parent.exists() == (stale == "new")

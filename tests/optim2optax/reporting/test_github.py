@@ -61,9 +61,8 @@ def test_two_sites_at_one_place_are_one_annotation() -> None:
 
 
 def test_nothing_ends_a_line_or_a_property_but_its_end() -> None:
-    odd = FileResult(
-        "a,line=1::b%0A\n::error::c.py", b"", b"", error="x\r\n::stop-commands::%0A"
-    )
+    path, error = "a,line=1::b%0A\n::error::c.py", "x\r\n::stop-commands::%0A"
+    odd = FileResult(path, b"", b"", error=error)
     assert render(Report([odd]), "github") == (
         "::error file=a%2Cline=1%3A%3Ab%250A%0A%3A%3Aerror%3A%3Ac.py::x%0D%0A::stop-commands::%250A\n"
     )

@@ -88,11 +88,8 @@ def test_code_cannot_break_a_table(project: Path, run: Run) -> None:
 
 
 def test_where_an_optimizer_goes_out_of_view(project: Path, run: Run) -> None:
-    program = (
-        LEGACY
-        + "\n\ndef save(store, params):\n    store.put(create_optimizer(params))\n"
-    )
-    (project / "train.py").write_text(program)
+    save = "\n\ndef save(store, params):\n    store.put(create_optimizer(params))\n"
+    (project / "train.py").write_text(LEGACY + save)
     text = text_of(run, project)
     assert "### To look at" in text
     assert re.search(r"- FO932 train.py:\d+: .*`store.put`", text)
@@ -111,9 +108,8 @@ def test_a_row_for_each_repository(project: Path, run: Run) -> None:
 def test_the_figures_of_parity(project: Path, run: Run) -> None:
     (project / "train.py").write_text(LEGACY)
     text = text_of(run, project, "--verify")
-    assert re.search(
-        r"\| train.py:6 Momentum \| \w+ \| 120 \| \d\.\de[+-]\d\d \|", text
-    )
+    row = r"\| train.py:6 Momentum \| \w+ \| 120 \| \d\.\de[+-]\d\d \|"
+    assert re.search(row, text)
     assert "--before" not in text
 
 

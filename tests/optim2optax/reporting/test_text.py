@@ -59,9 +59,8 @@ def test_where_optimizers_go_out_of_view_is_told_with_all_lines() -> None:
 
 
 def test_a_remark_on_what_was_rewritten() -> None:
-    noted = replace(
-        site("FO204", "rewritten"), note="The rate stays one that each step sets."
-    )
+    note = "The rate stays one that each step sets."
+    noted = replace(site("FO204", "rewritten"), note=note)
     assert plain(Report([FileResult("a.py", b"old", b"new", (noted,))])) == (
         "a.py:3:5: note The rate stays one that each step sets.\n"
         "\n"
@@ -127,9 +126,8 @@ def test_what_strikes_at_several_places_for_one_reason_is_one_entry(
 ) -> None:
     write_files(project, {"a.py": COUNTING, "b.py": COUNTING, "c.py": OFTEN})
     lines = run("rewrite", ".").stdout.splitlines()
-    assert lines[0].startswith(
-        "a.py:7:9: FO924 The leaves of the optimizer are counted "
-    )
+    counted = "a.py:7:9: FO924 The leaves of the optimizer are counted "
+    assert lines[0].startswith(counted)
     assert lines[2:] == [
         "    also at c.py:7, 9, 10, 11, 12, 13, 14, 15, 16, 17 and 4 more; b.py:7, 9; a.py:9",
         "    waiting for these: 12 sites at a.py:2, 6, 8; b.py:2, 6, 8; c.py:2, 6, 8",
@@ -159,13 +157,10 @@ def test_what_partial_work_marks_is_what_it_rewrites_something_beside(
 ) -> None:
     """In the file of the step nothing can be rewritten, so that no comment gets there."""
     (project / "train.py").write_text(LEGACY)
-    (project / "sizes.py").write_text(
-        "import jax\nimport train\n\n\n"
-        "def first(params):\n    return jax.tree_util.tree_leaves(train.create_optimizer(params))[0]\n"
-    )
-    assert run("rewrite", "--check", ".").stdout.splitlines()[-1] == (
-        "4 of 5 uses that stay can be rewritten with `--partial`."
-    )
+    leaves = "jax.tree_util.tree_leaves(train.create_optimizer({}))"
+    (project / "sizes.py").write_text(f"import jax\nimport train\n\n{leaves}[0]\n")
+    told = "\n4 of 5 uses that stay can be rewritten with `--partial`.\n"
+    assert run("rewrite", "--check", ".").stdout.endswith(told)
     assert run("rewrite", "--partial", ".").exit_code == 1
     assert "TODO" not in (project / "sizes.py").read_text()
     assert "optax" in (project / "train.py").read_text()
@@ -195,12 +190,8 @@ def test_what_else_is_gone_since(
 
 def test_names_without_a_replacement_and_unknown_ones(project: Path, run: Run) -> None:
     loops = "from jax.experimental import loops\n\nloops.Scope()\n"
-    for name, text in {
-        "a": GONE + loops,
-        "b": GONE,
-        "c": "import jax\n\njax.cond(f)\n",
-    }.items():
-        (project / f"{name}.py").write_text(text)
+    cond = "import jax\n\njax.cond(f)\n"
+    write_files(project, {"a.py": GONE + loops, "b.py": GONE, "c.py": cond})
     assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
         "a.py:1:1: FO897 The models are written for flax.nn, which Flax removed in 0.4.0.",
         "    fix: `--vendor` keeps it in the project.",
@@ -228,9 +219,8 @@ def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> N
     assert suppressed >= 4
     by_choice = stdout.count("This is suppressed or not selected.")
     told = re.findall(r"^\S+\.py:\d+:\d+: FO\d\d\d \S", stdout, re.MULTILINE)
-    waiting = re.findall(
-        r"^    waiting for \w+[^:]*: (\d+) sites? at \S+\.py:", stdout, re.MULTILINE
-    )
+    line = r"^    waiting for \w+[^:]*: (\d+) sites? at \S+\.py:"
+    waiting = re.findall(line, stdout, re.MULTILINE)
     assert unresolved == len(told) - by_choice + sum(map(int, waiting))
     assert stdout.count("    fix: ") == len(told)
     line = r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$"

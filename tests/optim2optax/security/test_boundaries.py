@@ -9,6 +9,7 @@ import pytest
 from codemods.vocabulary import words
 from optim2optax.project import Patterns, find_files
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import write_files
 from tests.optim2optax.processes import run_program
 from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
 
@@ -23,39 +24,31 @@ SCRIPT = Path(sysconfig.get_path("scripts"), "optim2optax")
 def trapped(project: Path) -> Path:
     """A project whose every module leaves a trace when it is imported, with work for several processes."""
     for name in MODULES:
-        folder = project / name
-        folder.mkdir()
-        (folder / "__init__.py").write_text(
-            f"{LEGACY}\nopen({str(project.parent / name)!r}, 'w').close()\n"
-        )
+        trap = f"{LEGACY}\nopen({str(project.parent / name)!r}, 'w').close()\n"
+        write_files(project, {f"{name}/__init__.py": trap})
     return project
 
 
-@pytest.mark.parametrize(
-    ("words", "exit_code"),
-    [
-        (("rewrite", "--jobs", "2", "."), 0),
-        (("rewrite", "--check", "--jobs", "1", "click", "json"), 1),
-        (("explain", "FO202"), 0),
-        (("checkpoint", "inspect", "numpy/__init__.py"), 1),
-    ],
-)
+COMMANDS = {
+    "rewrite --jobs 2 .": 0,
+    "rewrite --check --jobs 1 click json": 1,
+    "explain FO202": 0,
+    "checkpoint inspect numpy/__init__.py": 1,
+}
+
+
+@pytest.mark.parametrize(("line", "exit_code"), COMMANDS.items())
 def test_nothing_of_the_users_is_imported(
-    trapped: Path, words: tuple[str, ...], exit_code: int
+    trapped: Path, line: str, exit_code: int
 ) -> None:
-    done = run_program(SCRIPT, *words)
+    done = run_program(SCRIPT, *line.split())
     assert done.returncode == exit_code, done.stderr
     assert os.listdir(trapped.parent) == ["project"]
 
 
 NAMES = [
-    "a\x1b[31mred.py",
-    "b\n::error::told.py",
-    "c\r::warning::told.py",
-    "\u202eyp.d.py",
-    "Модель.py",
-    "学習.py",
-    "🚀.py",
+    *("a\x1b[31mred.py", "b\n::error::told.py", "c\r::warning::told.py"),
+    *("\u202eyp.d.py", "Модель.py", "学習.py", "🚀.py"),
 ]
 
 
@@ -70,10 +63,8 @@ def test_names_of_files_say_nothing_to_a_terminal_or_a_log(
     result = run("rewrite", "--check", "--output-format", output_format, ".")
     assert result.exit_code == 1
     assert not {letter for letter in result.stdout if not letter.isprintable()} - {"\n"}
-    assert not any(
-        line.lstrip().startswith(("::error::", "::warning::"))
-        for line in result.stdout.splitlines()
-    )
+    for line in result.stdout.splitlines():
+        assert not line.lstrip().startswith(("::error::", "::warning::"))
     assert ("Модель.py" in result.stdout) == (output_format in ("text", "github"))
 
 
@@ -90,10 +81,8 @@ def test_configuration_reaches_nothing_outside(project: Path, run: Run) -> None:
     assert run("rewrite", ".").exit_code == 0
     assert outside.read_text() == LEGACY
     assert "optax" in (project / "hard.py").read_text()
-    assert [
-        file.path
-        for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))
-    ] == ["hard.py"]
+    [found] = find_files(["."], Patterns(str(project), ["!../outside.py"]))
+    assert found.path == "hard.py"
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore"])
@@ -121,17 +110,12 @@ def test_a_configuration_from_elsewhere_holds_for_the_folder_of_its_link(
 ) -> None:
     """Its patterns leave out nothing elsewhere, and nothing elsewhere is written."""
     elsewhere = project.parent / "elsewhere"
-    elsewhere.mkdir()
-    for folder in (project, elsewhere):
-        (folder / "kept.py").write_text(LEGACY)
-        (folder / "train.py").write_text(LEGACY)
-    (elsewhere / "pyproject.toml").write_text(
-        '[tool.optim2optax]\nexclude = ["/kept.py"]\n'
-    )
+    both = {"kept.py": LEGACY, "train.py": LEGACY}
+    write_files(project, both)
+    configuration = '[tool.optim2optax]\nexclude = ["/kept.py"]\n'
+    write_files(elsewhere, {**both, "pyproject.toml": configuration})
     (project / "pyproject.toml").symlink_to(elsewhere / "pyproject.toml")
     assert run("rewrite", ".").exit_code == 0
     assert "optax" in (project / "train.py").read_text()
     assert (project / "kept.py").read_text() == LEGACY
-    assert {(elsewhere / name).read_text() for name in ("kept.py", "train.py")} == {
-        LEGACY
-    }
+    assert {(elsewhere / name).read_text() for name in both} == {LEGACY}

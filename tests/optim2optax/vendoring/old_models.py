@@ -62,23 +62,11 @@ def _activation(name: str) -> Program:
     return lambda nn: jax.vmap(jax.grad(lambda x: jnp.sum(getattr(nn, name)(x))))(X)
 
 
-for _name in [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "leaky_relu",
-    "log_sigmoid",
-    "log_softmax",
-    "relu",
-    "sigmoid",
-    "soft_sign",
-    "softmax",
-    "softplus",
-    "swish",
-    "silu",
-    "tanh",
-]:
+ACTIVATIONS = (
+    "celu elu gelu glu leaky_relu log_sigmoid log_softmax relu sigmoid soft_sign softmax "
+    "softplus swish silu tanh"
+)
+for _name in ACTIVATIONS.split():
     PROGRAMS[_name] = _activation(_name)
 
 
@@ -111,9 +99,8 @@ def initializers(nn: Any) -> Any:
 def Module(nn: Any) -> Any:
     class Layer(nn.Module):
         def apply(self, x: Any, features: int) -> Any:
-            kernel = self.param(
-                "kernel", (x.shape[-1], features), nn.initializers.lecun_normal()
-            )
+            normal = nn.initializers.lecun_normal()
+            kernel = self.param("kernel", (x.shape[-1], features), normal)
             scale = self.param("scale", None, lambda *_: jnp.float32(2))
             return x @ kernel * scale + self.get_param("kernel").sum()
 
@@ -121,9 +108,8 @@ def Module(nn: Any) -> Any:
         def apply(self, x: Any) -> Any:
             return Layer(nn.relu(Layer(x, 3, name="first")), features=2)
 
-    return trained(nn, Net, X), jax.vmap(lambda key: Net.init(key, X)[1])(
-        jax.random.split(KEY)
-    )
+    several = jax.vmap(lambda key: Net.init(key, X)[1])(jax.random.split(KEY))
+    return trained(nn, Net, X), several
 
 
 @program
@@ -319,30 +305,23 @@ def Dense(nn: Any) -> Any:
     wide = nn.Dense.partial(
         features=3, bias_init=nn.initializers.ones, precision=jax.lax.Precision.HIGHEST
     )
-    return trained(nn, wide, X), trained(
-        nn, nn.Dense.partial(features=2, bias=False), X
-    )
+    plain = nn.Dense.partial(features=2, bias=False)
+    return trained(nn, wide, X), trained(nn, plain, X)
 
 
 @program
 def DenseGeneral(nn: Any) -> Any:
     layer = nn.DenseGeneral.partial(features=(2, 3), axis=(-1,), batch_dims=(0,))
-    return trained(nn, layer, X), trained(
-        nn, nn.DenseGeneral.partial(features=4, axis=(-2, -1)), WORDS
-    )
+    along_two = nn.DenseGeneral.partial(features=4, axis=(-2, -1))
+    return trained(nn, layer, X), trained(nn, along_two, WORDS)
 
 
 @program
 def Conv(nn: Any) -> Any:
     layer = nn.Conv.partial(features=4, kernel_size=(3, 3), strides=(2, 2))
-    grouped = nn.Conv.partial(
-        features=3,
-        kernel_size=(2, 2),
-        padding="VALID",
-        feature_group_count=3,
-        kernel_dilation=(2, 2),
-        bias=False,
-    )
+    options = {"padding": "VALID", "kernel_dilation": (2, 2), "bias": False}
+    groups = {"features": 3, "feature_group_count": 3, "kernel_size": (2, 2)}
+    grouped = nn.Conv.partial(**groups, **options)
     return trained(nn, layer, IMAGES), trained(nn, grouped, IMAGES)
 
 
@@ -368,9 +347,8 @@ def BatchNorm(nn: Any) -> Any:
 
     with nn.stateful() as state:
         _, params = nn.BatchNorm.init(KEY, IMAGES)
-    output, new = jax.pmap(run, axis_name="devices", in_axes=(0, None, None))(
-        IMAGES[None], params, state
-    )
+    mapped = jax.pmap(run, axis_name="devices", in_axes=(0, None, None))
+    output, new = mapped(IMAGES[None], params, state)
     with nn.stateful(state, mutable=False):
         used = nn.BatchNorm.call(params, IMAGES, use_running_average=True)
     return output, new.as_dict(), used
@@ -378,9 +356,8 @@ def BatchNorm(nn: Any) -> Any:
 
 @program
 def LayerNorm(nn: Any) -> Any:
-    return trained(nn, nn.LayerNorm, X), trained(
-        nn, nn.LayerNorm.partial(bias=False, scale=False), X
-    )
+    plain = nn.LayerNorm.partial(bias=False, scale=False)
+    return trained(nn, nn.LayerNorm, X), trained(nn, plain, X)
 
 
 @program
@@ -388,20 +365,19 @@ def GroupNorm(nn: Any) -> Any:
     return trained(nn, nn.GroupNorm.partial(num_groups=3), IMAGES)
 
 
-@program
-def max_pool(nn: Any) -> Any:
-    def pooled(x: Any) -> Any:
-        return nn.max_pool(x, (2, 2), strides=(2, 2), padding="SAME")
+def _pool(name: str, size: int, stride: int) -> Program:
+    def run(nn: Any) -> Any:
+        def pooled(x: Any) -> Any:
+            places = {"strides": (stride, stride), "padding": "SAME"}
+            return getattr(nn, name)(x, (size, size), **places)
 
-    return pooled(IMAGES), jax.jit(jax.grad(lambda x: jnp.sum(pooled(x) ** 2)))(IMAGES)
+        slope = jax.jit(jax.grad(lambda x: jnp.sum(pooled(x) ** 2)))
+        return pooled(IMAGES), slope(IMAGES)
+
+    return run
 
 
-@program
-def avg_pool(nn: Any) -> Any:
-    def pooled(x: Any) -> Any:
-        return nn.avg_pool(x, (3, 3), strides=(1, 1), padding="SAME")
-
-    return pooled(IMAGES), jax.jit(jax.grad(lambda x: jnp.sum(pooled(x) ** 2)))(IMAGES)
+PROGRAMS |= {"max_pool": _pool("max_pool", 2, 2), "avg_pool": _pool("avg_pool", 3, 1)}
 
 
 # Attention
@@ -412,11 +388,12 @@ def dot_product_attention(nn: Any) -> Any:
     heads = WORDS.reshape(2, 4, 2, 3)
 
     def run(query: Any, key: Any) -> Any:
+        def attended(**more: Any) -> Any:
+            given = (query, heads, heads)
+            return nn.dot_product_attention(*given, dropout_rate=0.5, **more)
+
         with nn.stochastic(key):
-            plain = nn.dot_product_attention(query, heads, heads, dropout_rate=0.5)
-            return plain, nn.dot_product_attention(
-                query, heads, heads, dropout_rate=0.5, broadcast_dropout=False
-            )
+            return attended(), attended(broadcast_dropout=False)
 
     return jax.jit(run)(heads, KEY)
 

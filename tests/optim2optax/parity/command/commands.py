@@ -26,9 +26,5 @@ def compared(
     for tree, text in (("before", program), ("now", migrated(program, *changes))):
         (folder / tree).mkdir()
         (folder / tree / "train.py").write_text(text)
-    return compare_command(
-        ("python", "train.py"),
-        str(folder / "before"),
-        folder / "now",
-        RunOptions(**options),
-    )
+    sides = (str(folder / "before"), folder / "now")
+    return compare_command(("python", "train.py"), *sides, RunOptions(**options))

@@ -13,6 +13,7 @@ from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.running.devices import HOST_DEVICES
 from optim2optax.parity.running.trees import TreeError
+from tests.optim2optax.parity.differences import first_difference
 from tests.optim2optax.repositories import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -42,61 +43,43 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_the_same_updates_and_nothing_is_written_to_the_tree(repository: Path) -> None:
-    edit(
-        repository / "train.py",
-        "def main():\n",
-        "def main():\n    open('trace.txt', 'w').close()\n",
-    )
-    before = sorted(
-        path for path in repository.parent.rglob("*") if ".git" not in path.parts
-    )
+    def files() -> list[Path]:
+        paths = repository.parent.rglob("*")
+        return sorted(path for path in paths if ".git" not in path.parts)
+
+    main = "def main():\n"
+    edit(repository / "train.py", main, f"{main}    open('trace.txt', 'w').close()\n")
+    before = files()
     comparison = compare_command(COMMAND, "HEAD", repository)
 
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.steps == 10
-    assert (
-        sorted(
-            path for path in repository.parent.rglob("*") if ".git" not in path.parts
-        )
-        == before
-    )
+    assert files() == before
 
 
 @pytest.mark.thorough
 def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None:
-    edit(
-        repository / "train.py",
-        "        optimizer, loss = parallel_step(optimizer, x, y)\n",
-        "        optimizer, loss = parallel_step(optimizer, x, y)\n"
-        "        if step == 6:\n"
-        "            bias = optimizer.params['Dense_1']['bias'] + 1e-6\n"
-        "            kernel = optimizer.params['Dense_1']['kernel']\n"
-        "            params = {**optimizer.params, 'Dense_1': {'bias': bias, 'kernel': kernel}}\n"
-        "            optimizer = optimizer.replace(params=params)\n",
-    )
-    comparison = compare_command(COMMAND, "HEAD", repository)
+    step = "        optimizer, loss = parallel_step(optimizer, x, y)\n"
+    wrong = """\
+        if step == 6:
+            dense = optimizer.params['Dense_1']
+            dense = {**dense, 'bias': dense['bias'] + 1e-6}
+            optimizer = optimizer.replace(params={**optimizer.params, 'Dense_1': dense})
+"""
+    edit(repository / "train.py", step, step + wrong)
+    first = first_difference(compare_command(COMMAND, "HEAD", repository))
 
-    assert comparison.verdict is Verdict.DIFFERENT
-    assert comparison.first_difference is not None
-    assert (comparison.first_difference.step, comparison.first_difference.leaf) == (
-        7,
-        "Dense_1/bias",
-    )
+    assert (first.step, first.leaf) == (7, "Dense_1/bias")
 
 
 @pytest.mark.thorough
 def test_a_side_that_takes_fewer_steps(repository: Path) -> None:
     edit(repository / "train.py", "batches(1, steps)", "batches(1, steps - 1)")
-    comparison = compare_command(COMMAND, "HEAD", repository)
+    first = first_difference(compare_command(COMMAND, "HEAD", repository))
 
-    assert comparison.verdict is Verdict.DIFFERENT
-    first = comparison.first_difference
-    assert first is not None
-    assert (first.step, math.isfinite(first.before), math.isnan(first.after)) == (
-        9,
-        True,
-        True,
-    )
+    assert first.step == 9
+    assert math.isfinite(first.before)
+    assert math.isnan(first.after)
     assert first.link == (
         "only the old side takes this step; the old side took 10 steps of this optimizer, the new side 9"
     )
@@ -150,9 +133,8 @@ def test_updates_of_many_parameters_that_are_applied_by_hand(
     (repository / "loop.py").write_text(LOOP)
     git(repository, "add", "loop.py")
     git(repository, "commit", "-q", "-m", "loop")
-    (repository / "loop.py").write_text(
-        result.after.decode().replace("0.1)", f"{rate})")
-    )
+    now = result.after.decode().replace("0.1)", f"{rate})")
+    (repository / "loop.py").write_text(now)
 
     comparison = compare_command(command, "HEAD", repository)
 
@@ -186,14 +168,11 @@ def test_members_of_a_definition_that_never_becomes_an_optimizer(
     old = tmp_path / "old" / "project" / "members.py"
     old.parent.mkdir(parents=True)
     old.write_text(MEMBERS)
-    (repository / "members.py").write_text(
-        result.after.decode().replace("beta=0.8)", "beta=0.800001)")
-    )
+    now = result.after.decode().replace("beta=0.8)", "beta=0.800001)")
+    (repository / "members.py").write_text(now)
 
-    comparison = compare_command(
-        ("python", "members.py"), str(tmp_path / "old"), repository
-    )
+    command = ("python", "members.py")
+    comparison = compare_command(command, str(tmp_path / "old"), repository)
 
-    assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 20)
-    assert comparison.first_difference is not None
-    assert comparison.first_difference.leaf == "w"
+    assert comparison.steps == 20
+    assert first_difference(comparison).leaf == "w"

@@ -14,6 +14,7 @@ from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.command.verdict import FLOAT32_GATE
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.parity.command.commands import compared
+from tests.optim2optax.parity.differences import SAME, first_difference
 
 PROGRAM = """
 import json
@@ -37,26 +38,20 @@ WANTED = {"files": ["*.json"], "lines": [r"loss [\d.]+ of"]}
 @pytest.mark.usefixtures("legacy_wheel")
 def test_a_wrong_metric(tmp_path: Path) -> None:
     """The updates are right."""
-    found = compared(
-        tmp_path,
-        PROGRAM,
-        ("accuracy = float(", "accuracy = 1.000001 * float("),
-        **WANTED,
-    )
-    assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 12), found
-    assert found.first_difference is not None
-    assert found.first_difference.leaf == "metrics.json: accuracy"
+    wrong = ("accuracy = float(", "accuracy = 1.000001 * float(")
+    found = compared(tmp_path, PROGRAM, wrong, **WANTED)
+    assert found.steps == 12
+    assert first_difference(found).leaf == "metrics.json: accuracy"
 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("legacy_wheel")
 def test_what_rounding_explains_or_varies_is_no_difference(tmp_path: Path) -> None:
     found = compared(tmp_path, PROGRAM, **WANTED)
-    assert found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), found
+    assert found.verdict in SAME, found
     assert found.remarks[-1].startswith("metrics.json: started")
-    assert (
-        "from run to run of the old side, so nothing is proven of" in found.remarks[-1]
-    )
+    varies = "from run to run of the old side, so nothing is proven of"
+    assert varies in found.remarks[-1]
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -77,45 +72,37 @@ def write(folder: Path, value: float, word: str) -> None:
     np.savez(folder / "a.npz", array=array, word=np.array(word))
     np.save(folder / "a.npy", array)
     (folder / "a.json").write_text(json.dumps({"found": [value, word]}))
-    (folder / "a.jsonl").write_text(
-        "\n".join(json.dumps({"found": found}) for found in (value, word))
-    )
+    rows = [json.dumps({"found": found}) for found in (value, word)]
+    (folder / "a.jsonl").write_text("\n".join(rows))
     (folder / "a.csv").write_text(f"loss,name\n{value!r},{word}\n")
-    (folder / "a.msgpack").write_bytes(
-        serialization.to_bytes({"params": {"w": array}, "name": word})
-    )
+    packed = serialization.to_bytes({"params": {"w": array}, "name": word})
+    (folder / "a.msgpack").write_bytes(packed)
     (folder / "a.txt").write_text(f"the {word} has a loss of {value!r}\n")
 
 
 def left(folder: Path, value: float, word: str = "model") -> dict[str, LeftBehind]:
     """What is read of a file of each kind, by its name."""
     write(folder, value, word)
-    return {
-        path.name: left_behind(folder, "", 0, [path.name])
-        for path in sorted(folder.iterdir())
-    }
+    names = [path.name for path in sorted(folder.iterdir())]
+    return {name: left_behind(folder, "", 0, [name]) for name in names}
+
+
+def differ(old: LeftBehind, new: LeftBehind, again: LeftBehind | None = None) -> bool:
+    """Whether two sides do, of which the old one leaves something, in another run as well."""
+    found = compare_left_behind(old, new, again or old)
+    return found.verdict is Verdict.DIFFERENT
 
 
 def test_files_of_every_kind(tmp_path: Path) -> None:
     old, near = left(tmp_path / "old", 0.1), left(tmp_path / "near", 0.1 + 1e-10)
     far, other = left(tmp_path / "far", 0.1001), left(tmp_path / "other", 0.1, "nobody")
     for name, found in old.items():
-        assert (
-            compare_left_behind(found, near[name], found).verdict
-            is not Verdict.DIFFERENT
-        ), name
-        assert (
-            compare_left_behind(found, far[name], found).verdict is Verdict.DIFFERENT
-        ), name
-        says_words = name != "a.npy"
-        assert (
-            compare_left_behind(found, other[name], found).verdict is Verdict.DIFFERENT
-        ) is says_words, name
-        assert compare_left_behind(found, {}, found).verdict is Verdict.DIFFERENT, name
-        assert (
-            compare_left_behind(found, far[name], far[name]).verdict
-            is not Verdict.DIFFERENT
-        ), name
+        assert not differ(found, near[name]), name
+        assert differ(found, far[name]), name
+        # there are no words in it
+        assert differ(found, other[name]) is (name != "a.npy"), name
+        assert differ(found, {}), name
+        assert not differ(found, far[name], far[name]), name
 
 
 def lines(*texts: str) -> LeftBehind:
@@ -134,8 +121,7 @@ def lines(*texts: str) -> LeftBehind:
     ],
 )
 def test_lines_with_numbers(old: str, new: str, equal: bool) -> None:
-    found = compare_left_behind(lines(old), lines(new), lines(old))
-    assert (found.verdict is not Verdict.DIFFERENT) is equal, found
+    assert differ(lines(old), lines(new)) is not equal
 
 
 def test_what_varies_from_run_to_run_proves_nothing() -> None:
@@ -146,14 +132,8 @@ def test_what_varies_from_run_to_run_proves_nothing() -> None:
     assert compare_left_behind(old, again, again).verdict is Verdict.IDENTICAL
 
 
-@pytest.mark.parametrize(
-    ("new", "equal"),
-    [("loss 0.1235", True), ("loss 0.1236", False), ("loss 0.12341", True)],
-)
-def test_a_last_digit_that_rounding_in_float32_may_change(
-    new: str, equal: bool
-) -> None:
-    found = compare_left_behind(
-        lines("loss 0.1234"), lines(new), lines("loss 0.1234"), FLOAT32_GATE
-    )
-    assert (found.verdict is not Verdict.DIFFERENT) is equal, found
+def test_a_last_digit_that_rounding_in_float32_may_change() -> None:
+    old = lines("loss 0.1234")
+    for new, equal in (("0.1235", True), ("0.1236", False), ("0.12341", True)):
+        found = compare_left_behind(old, lines(f"loss {new}"), old, FLOAT32_GATE)
+        assert (found.verdict is not Verdict.DIFFERENT) is equal, found

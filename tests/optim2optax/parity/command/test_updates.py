@@ -11,6 +11,7 @@ from optim2optax.parity.command.compare import DifferentParametersError, compare
 from optim2optax.parity.command.updates import Update, by_kind, uncounted
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.recording.sketch import Part
+from tests.optim2optax.parity.differences import first_difference
 
 START = np.zeros(3)
 
@@ -24,20 +25,13 @@ def update(
 ) -> Update:
     """The update of a model that is `model` times as far from its start after each."""
     part = Part(leaf, "whole", (3,))
-    return Update(
-        step,
-        {part: START},
-        {part: np.array([0.3, 0.1, 0.7]) * model * (count + 1)},
-        idle,
-    )
+    after = np.array([0.3, 0.1, 0.7]) * model * (count + 1)
+    return Update(step, {part: START}, {part: after}, idle)
 
 
 def run(models: Sequence[float], known: bool = True) -> list[Update]:
-    return [
-        update(step if known else None, model, step)
-        for step in range(12)
-        for model in models
-    ]
+    taken = [(step, model) for step in range(12) for model in models]
+    return [update(step if known else None, model, step) for step, model in taken]
 
 
 def models(step: Any, *factors: float) -> list[Update]:
@@ -54,10 +48,7 @@ def idling() -> list[Update]:
 
 SAME = {
     "one model": (run([1.0]), run([1.0])),
-    "several in turn, and without counts": (
-        models(int, 1.0, 2.0),
-        models(lambda _: None, 1.0, 2.0),
-    ),
+    "several, without counts": (models(int, 1, 2), models(lambda _: None, 1, 2)),
     "members whose callbacks race": (run([1.0, 2.0, 3.0]), run([3.0, 1.0, 2.0])),
     "devices that do alike": (run([1.0] * 4), run([1.0])),
     "steps that move nothing": (run([1.0]), idling()),
@@ -92,37 +83,29 @@ def test_too_few_steps_of_one_model_prove_nothing_of_it() -> None:
 def test_a_step_that_one_side_takes_alone(known: bool) -> None:
     for old, new, missing in ((12, 10, "after"), (10, 12, "before")):
         found = compared(run([1.0], known)[:old], run([1.0], known)[:new])
-        first = found.first_difference
-        assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 10)
-        assert first is not None
-        assert (first.step, math.isnan(getattr(first, missing))) == (10, True)
-        assert (
-            f"the old side took {old} steps of this optimizer, the new side {new}"
-            in str(first.link)
-        )
+        first = first_difference(found)
+        assert found.steps == first.step == 10
+        assert math.isnan(getattr(first, missing))
+        told = f"the old side took {old} steps of this optimizer, the new side {new}"
+        assert told in str(first.link)
 
 
 def test_a_difference_ahead_of_a_step_that_one_side_takes_alone() -> None:
     found = compared(run([1.0]), [*run([1.0])[:1], *run([1.5])[1:4]])
-    assert found.first_difference is not None
-    assert found.first_difference.step == 1
+    assert first_difference(found).step == 1
 
 
 def test_what_a_program_hands_over() -> None:
     def observed(values: Sequence[float]) -> list[Update]:
         part = Part("accuracy", "whole", ())
-        return [
-            Update(n, {}, {part: np.array(value)}, observed="accuracy")
-            for n, value in enumerate(values)
-        ]
+        after = [{part: np.array(value)} for value in values]
+        return [Update(n, {}, one, observed="accuracy") for n, one in enumerate(after)]
 
     same = [*run([1.0]), *observed([0.5, 0.75])]
     assert compared(same, same).verdict is Verdict.IDENTICAL
     found = compared(same, [*run([1.0]), *observed([0.5, 0.76])])
-    assert found.verdict is Verdict.DIFFERENT
-    assert str(found.first_difference).startswith(
-        "step 1, accuracy: 0.75 before, 0.76 after"
-    )
+    told = "step 1, accuracy: 0.75 before, 0.76 after"
+    assert str(first_difference(found)).startswith(told)
     with pytest.raises(DifferentParametersError, match="observed accuracy"):
         compared(same, run([1.0]))
 

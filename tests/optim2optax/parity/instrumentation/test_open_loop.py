@@ -7,6 +7,7 @@ import pytest
 from optim2optax.parity.instrumentation.replays import OTHER_GRADIENTS
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.parity.command.commands import compared, migrated
+from tests.optim2optax.parity.differences import SAME, first_difference
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -48,7 +49,7 @@ def test_a_wrong_rule_of_a_chaotic_program(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_the_states_agree_as_well(tmp_path: Path) -> None:
     found = compared(tmp_path, STEADY)
-    assert found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), found
+    assert found.verdict in SAME, found
     [note] = found.remarks
     assert note.startswith("In open loop: 12 steps, error over movement ")
     assert {leaf.leaf for leaf in found.leaves} >= {"w", "b/0", *KEPT}
@@ -60,17 +61,13 @@ KEPT = {"step", "opt_state/0/mu/w", "opt_state/0/nu/b/0"}
 
 def test_a_wrong_count_of_steps(tmp_path: Path) -> None:
     """Nothing depends on it yet; what is trained on from there, or a schedule, does."""
-    found = compared(
-        tmp_path, STEADY, ("grads=grad)", "grads=grad).replace(step=2 * step + 1)")
-    )
-    assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 12), found
-    assert found.first_difference is not None
-    assert (found.first_difference.leaf, found.first_difference.step) == ("step", 2)
+    wrong = ("grads=grad)", "grads=grad).replace(step=2 * step + 1)")
+    found = compared(tmp_path, STEADY, wrong)
+    first = first_difference(found)
+    assert (first.leaf, first.step, found.steps) == ("step", 2, 12)
     assert {leaf.leaf for leaf in found.leaves} >= KEPT
-    assert (
-        "The parameters agree; what the optimizer keeps beside them does not."
-        in found.remarks
-    )
+    told = "The parameters agree; what the optimizer keeps beside them does not."
+    assert told in found.remarks
 
 
 CLIPPED = (
@@ -98,24 +95,17 @@ ACCUMULATED = """\
 """
 
 
-def test_gradients_that_the_new_side_accumulates_in_the_transformation(
-    tmp_path: Path,
-) -> None:
+def test_gradients_that_the_transformation_accumulates(tmp_path: Path) -> None:
     """By default `optax.MultiSteps` does so in float32, which is no difference either."""
-    head, _, _ = STEADY.replace("range(12)", "range(24)").partition(
-        "    optimizer = optimizer.apply"
-    )
+    program = STEADY.replace("range(12)", "range(24)")
+    head = program.partition("    optimizer = optimizer.apply")[0]
+    new = ACCUMULATED.replace("_gradient(", "_gradients(grads=")
+    tx = "optax.adamw(0.1, weight_decay=1e-3)"
     found = compared(
         tmp_path,
         head + ACCUMULATED,
-        (
-            ACCUMULATED.replace("_gradient(", "_gradients(grads="),
-            "    optimizer = optimizer.apply_gradients(grads=grad)\n",
-        ),
-        (
-            "tx=optax.adamw(0.1, weight_decay=1e-3)",
-            "tx=optax.MultiSteps(optax.adamw(0.1, weight_decay=1e-3), 2)",
-        ),
+        (new, "    optimizer = optimizer.apply_gradients(grads=grad)\n"),
+        (f"tx={tx}", f"tx=optax.MultiSteps({tx}, 2)"),
     )
     assert (found.verdict, found.steps) == (Verdict.EQUIVALENT, 12), found
     assert found.remarks[0] == "The state of the optimizer was not compared."

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from codemods import Options, Source, migrate
 from optim2optax.parity.command.runs import CommandError, RunOptions
 from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison, Verdict
+from tests.optim2optax.parity.differences import first_difference
 from tests.optim2optax.repositories import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -61,23 +63,19 @@ class Lab:
         self.write("train.py", MAIN)
 
     def write(self, path: str, before: str, now: str | None = None) -> None:
-        for tree, text in (
-            (self.before, before),
-            (self.now, before if now is None else now),
-        ):
+        texts = (before, before if now is None else now)
+        for tree, text in zip((self.before, self.now), texts, strict=True):
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / path).write_text(dedent(text))
 
     def plant(self) -> None:
         """Let the new side have another rate."""
-        (self.now / "src" / "lab" / "learning.py").write_text(
-            NEW.replace("RATE", "0.1001")
-        )
+        learning = self.now / "src" / "lab" / "learning.py"
+        learning.write_text(NEW.replace("RATE", "0.1001"))
 
-    def compare(self, command: str, timeout: float | None = None) -> Comparison:
-        return compare_command(
-            shlex.split(command), str(self.before), self.now, RunOptions(timeout)
-        )
+    def compare(self, command: str, **options: Any) -> Comparison:
+        sides = (str(self.before), self.now)
+        return compare_command(shlex.split(command), *sides, RunOptions(**options))
 
 
 @pytest.fixture
@@ -107,9 +105,8 @@ def install():
 
 
 def by_sys_path(lab: Lab, site: Path) -> None:
-    lab.write(
-        "train.py", f"import sys\nsys.path.insert(0, {str(lab.now / 'src')!r})\n{MAIN}"
-    )
+    insert = f"sys.path.insert(0, {str(lab.now / 'src')!r})"
+    lab.write("train.py", f"import sys\n{insert}\n{MAIN}")
 
 
 def by_a_pth_file(lab: Lab, site: Path) -> None:
@@ -117,12 +114,9 @@ def by_a_pth_file(lab: Lab, site: Path) -> None:
 
 
 def by_a_finder(lab: Lab, site: Path) -> None:
-    (site / "__editable___lab_finder.py").write_text(
-        FINDER.format(lab=lab.now / "src" / "lab")
-    )
-    (site / "__editable__.lab.pth").write_text(
-        "import __editable___lab_finder; __editable___lab_finder.install()\n"
-    )
+    name = "__editable___lab_finder"
+    (site / f"{name}.py").write_text(FINDER.format(lab=lab.now / "src" / "lab"))
+    (site / "__editable__.lab.pth").write_text(f"import {name}; {name}.install()\n")
 
 
 @pytest.fixture
@@ -131,9 +125,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder, start = tmp_path / "installed", tmp_path / "start"
     folder.mkdir()
     start.mkdir()
-    (start / "sitecustomize.py").write_text(
-        f"import site\nsite.addsitedir({str(folder)!r})\n"
-    )
+    adding = f"import site\nsite.addsitedir({str(folder)!r})\n"
+    (start / "sitecustomize.py").write_text(adding)
     monkeypatch.setenv("PYTHONPATH", str(start), prepend=":")
     return folder
 
@@ -171,55 +164,29 @@ HANGING = (
     "import sys, time\nprint('waiting for data', file=sys.stderr)\ntime.sleep(600)\n"
 )
 REFUSED = {
-    "code of the user's own tree": (
-        {"train.py": LOADED_BY_PATH},
-        "python train.py",
-        r"the old side ran code .*before/src/lab/learning\.py",
-    ),
-    "no legacy optimizer": (
-        {"src/lab/learning.py": NEW.replace("RATE", "0.1")},
-        "python train.py",
-        "the old side met no legacy optimizer",
-    ),
-    "what is written to the user's own tree": (
-        {"train.py": WRITING},
-        "python train.py",
-        r"parity writes nothing to your own files.*result\.txt",
-    ),
-    "a side that hangs": (
-        {"train.py": HANGING},
-        "python train.py",
-        r"the old side was ended after 8 seconds; .*\n.*waiting for data",
-    ),
-    "a Python that cannot be recorded": (
-        {},
-        "python -I -c pass",
-        r"took no step .*`python -I`",
-    ),
-    "a command that is not there": (
-        {},
-        "no-such-program",
-        r"ended with exit code 127:\nno-such-program: No such file",
-    ),
-}
+    "code of the user's own tree": ({"train.py": LOADED_BY_PATH}, r"the old side ran code .*before/src/lab/learning\.py"),
+    "no legacy optimizer":
+        ({"src/lab/learning.py": NEW.replace("RATE", "0.1")}, "the old side met no legacy optimizer"),
+    "what is written to the user's own tree":
+        ({"train.py": WRITING}, r"parity writes nothing to your own files.*result\.txt"),
+    "a side that hangs": ({"train.py": HANGING}, r"the old side was ended after 8 seconds; .*\n.*waiting for data"),
+    "a Python that cannot be recorded": ("python -I -c pass", r"took no step .*`python -I`"),
+    "a command that is not there": ("no-such-program", r"ended with exit code 127:\nno-such-program: No such file"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "command", "why"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("run", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_proves_nothing_says_why(
-    lab: Lab,
-    monkeypatch: pytest.MonkeyPatch,
-    files: dict[str, str],
-    command: str,
-    why: str,
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, run: str | dict[str, str], why: str
 ) -> None:
+    """Another command, or `train.py` with other files."""
     monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
     (lab.now / "result.txt").write_text("mine")
+    files, command = ({}, run) if isinstance(run, str) else (run, "python train.py")
     for path, text in files.items():
-        lab.write(
-            path,
-            text.replace("{before}", str(lab.before)).replace("{now}", str(lab.now)),
-        )
-    hanging = "time.sleep" in files.get("train.py", "")
+        placed = text.replace("{before}", str(lab.before))
+        lab.write(path, placed.replace("{now}", str(lab.now)))
+    hanging = HANGING in files.values()
     with pytest.raises(CommandError, match=why):
         lab.compare(command, timeout=8 if hanging else None)
     assert (lab.now / "result.txt").read_text() == "mine"
@@ -228,9 +195,8 @@ def test_what_proves_nothing_says_why(
 def test_a_side_that_fails(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
     lab.write("train.py", MAIN, "raise SystemExit('no data here')\n")
-    with pytest.raises(
-        CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"
-    ):
+    why = r"the new side ended with exit code 1:\n[\s\S]*no data here"
+    with pytest.raises(CommandError, match=why):
         lab.compare("python train.py")
 
 
@@ -240,10 +206,8 @@ def test_a_package_that_is_installed_as_a_copy(
     installed = tmp_path / "site-packages"
     shutil.copytree(lab.before / "src", installed)
     monkeypatch.setenv("PYTHONPATH", str(installed), prepend=":")
-    with pytest.raises(
-        CommandError,
-        match=r"the old side ran code .*site-packages/lab/learning\.py.*pip install -e",
-    ):
+    why = r"the old side ran code .*site-packages/lab/learning\.py.*pip install -e"
+    with pytest.raises(CommandError, match=why):
         lab.compare("python train.py")
 
 
@@ -331,21 +295,13 @@ for key in jax.random.split(jax.random.PRNGKey(1), 12):
 @pytest.mark.network
 def test_the_old_side_in_the_old_world(lab: Lab, legacy_python: Path) -> None:
     [result] = migrate([Source("train.py", OLD_WORLD.encode())], Options())
-    now = result.after.decode().replace(
-        '== "0.5.3" and jax.__version__ == "0.4.13"', '!= "0.5.3"'
-    )
+    versions = '== "0.5.3" and jax.__version__ == "0.4.13"'
+    now = result.after.decode().replace(versions, '!= "0.5.3"')
     lab.write("train.py", OLD_WORLD, now)
 
-    comparison = compare_command(
-        ("python3", "train.py"),
-        str(lab.before),
-        lab.now,
-        RunOptions(legacy_python=legacy_python),
-    )
+    found = lab.compare("python3 train.py", legacy_python=legacy_python)
 
-    assert (comparison.verdict, comparison.steps) == (Verdict.EQUIVALENT, 12), (
-        comparison
-    )
+    assert (found.verdict, found.steps) == (Verdict.EQUIVALENT, 12), found
 
 
 DATA = """
@@ -388,21 +344,15 @@ def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
     assert sorted(path for path in lab.now.rglob("*")) == before
-    assert comparison.remarks[-1] == (
-        "The old side has a link to what git ignores in your tree: data."
-    )
+    told = "The old side has a link to what git ignores in your tree: data."
+    assert comparison.remarks[-1] == told
 
 
 def test_nothing_is_written_through_a_link(lab: Lab) -> None:
     lab.write("data/numbers.txt", "1 2 3")
     lab.write("train.py", "open('data/numbers.txt', 'w').write('4')")
     with pytest.raises(CommandError, match="parity writes nothing to your own files"):
-        compare_command(
-            ("python", "train.py"),
-            str(lab.before),
-            lab.now,
-            RunOptions(links=[Path("data")]),
-        )
+        lab.compare("python train.py", links=[Path("data")])
     assert (lab.now / "data" / "numbers.txt").read_text() == "1 2 3"
 
 
@@ -415,7 +365,4 @@ def test_what_the_program_hands_over_is_compared_too(
             "import jax\nfrom lab.learning import train\nfrom optim2optax.parity import observe\n\n"
             f"found = jax.jit(lambda w: {factor} * (w**2).sum())(train(12)['w'])\nobserve('loss', found)\n"
         )
-    found = lab.compare("python main.py")
-    assert found.verdict is Verdict.DIFFERENT
-    assert found.first_difference is not None
-    assert found.first_difference.leaf == "loss"
+    assert first_difference(lab.compare("python main.py")).leaf == "loss"

@@ -67,9 +67,7 @@ def test_what_computes_is_evaluated(text: str) -> None:
     assert possible_effect(text) is None
 
 
-def test_a_name_that_the_program_itself_has_given_to_a_function_of_python_is_not_trusted() -> (
-    None
-):
+def test_a_name_that_hides_a_function_of_python_is_not_trusted() -> None:
     assert possible_effect("(lambda open: open, open('trace', 'w'))") == "open"
 
 
@@ -77,7 +75,5 @@ def test_the_last_result_of_an_interactive_python_is_no_function(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(builtins, "_", 0.5, raising=False)
-    assert (
-        possible_effect('optim.ModelParamTraversal(lambda path, _: "kernel" in path)')
-        is None
-    )
+    text = 'optim.ModelParamTraversal(lambda path, _: "kernel" in path)'
+    assert possible_effect(text) is None

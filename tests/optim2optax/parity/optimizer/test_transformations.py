@@ -17,6 +17,7 @@ from optim2optax.parity.optimizer.same_function import (
     compare_probed,
     compare_transformations,
 )
+from tests.optim2optax.parity.differences import first_difference
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -29,11 +30,9 @@ def decay(step: Any) -> Any:
     return 0.01 / (1.0 + step)
 
 
+KERNEL = np.linspace(-0.5, 0.6, 12).reshape(4, 3)
 PARAMS = {
-    "Dense_0": {
-        "kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3),
-        "bias": np.zeros(3),
-    },
+    "Dense_0": {"kernel": KERNEL, "bias": np.zeros(3)},
     "LayerNorm_0": {"scale": np.ones(3)},
 }
 """Fewer than `probe_params`: compiling takes a fifth."""
@@ -51,12 +50,10 @@ inject = partial(optax.inject_hyperparams, static_args=("b1", "b2", "eps", "eps_
 
 
 def labels(params: Any) -> Any:
-    return jax.tree_util.tree_map_with_path(
-        lambda path, _: (
-            path[-1].key if path[-1].key in {"kernel", "bias"} else "frozen"
-        ),
-        params,
-    )
+    def label(path: Any, _: Any) -> str:
+        return path[-1].key if path[-1].key in ("kernel", "bias") else "frozen"
+
+    return jax.tree_util.tree_map_with_path(label, params)
 
 
 def partitioned(rest: optax.GradientTransformation) -> optax.GradientTransformation:
@@ -99,17 +96,12 @@ VERDICTS: dict[str, tuple[Definition, Any, dict[str, Any], Verdict]] = {
 
 
 @pytest.mark.parametrize(
-    ("definition", "transformation", "options", "expected"),
-    VERDICTS.values(),
-    ids=VERDICTS,
+    ("definition", "tx", "options", "expected"), VERDICTS.values(), ids=VERDICTS
 )
 def test_verdicts(
-    definition: Definition,
-    transformation: Any,
-    options: dict[str, Any],
-    expected: Verdict,
+    definition: Definition, tx: Any, options: dict[str, Any], expected: Verdict
 ) -> None:
-    comparison = compare(definition, transformation, **options)
+    comparison = compare(definition, tx, **options)
     assert comparison.verdict is expected, comparison
     assert (comparison.first_difference is None) == (expected is not Verdict.DIFFERENT)
     if expected is Verdict.IDENTICAL:
@@ -118,17 +110,10 @@ def test_verdicts(
 
 def test_float32_has_a_veto_where_it_overflows_on_one_side_alone() -> None:
     """Gradients that are blown up and shrunk again are the same in float64, and infinite in float32."""
-    ahead = optax.chain(
-        optax.scale(1e25),
-        optax.scale(1e25),
-        optax.scale(1e-25),
-        optax.scale(1e-25),
-        optax.sgd(0.1),
-    )
+    scales = [optax.scale(factor) for factor in (1e25, 1e25, 1e-25, 1e-25)]
+    ahead = optax.chain(*scales, optax.sgd(0.1))
     comparison = compare(lambda optim: optim.GradientDescent(0.1), ahead)
-    assert comparison.verdict is Verdict.DIFFERENT
-    first = comparison.first_difference
-    assert first is not None
+    first = first_difference(comparison)
     assert np.isfinite(first.before) != np.isfinite(first.after)
     assert comparison.remarks == (
         "In float64 the two agree; in float32 this value is finite on one side alone.",

@@ -11,46 +11,31 @@ from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.pairing.counterpart import Pairing
+from tests.optim2optax.parity.differences import SAME
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 Now = Callable[..., tuple[EmittedOptimizer, ...]]
-SAME = (Verdict.IDENTICAL, Verdict.EQUIVALENT)
 
 
 @pytest.fixture
-def now(tmp_path: Path) -> Now:
+def now() -> Now:
     """The optimizers of a program in the new tree: what `rewrite` makes of the old one, with texts exchanged."""
 
     def build(
         program: str, changes: dict[str, str], **others: tuple[str, str]
     ) -> tuple[EmittedOptimizer, ...]:
-        old, new = tmp_path / "old", tmp_path / "new"
-        old.mkdir()
-        new.mkdir()
-        sources = {
-            "train.py": dedent(program),
-            **{f"{name}.py": dedent(text) for name, (text, _) in others.items()},
-        }
-        results = migrate(
-            [Source(name, text.encode()) for name, text in sources.items()]
-        )
-        for name, text in sources.items():
-            (old / name).write_text(text)
-        for result in results:
-            (new / result.path).write_bytes(result.after)
-        for name, (_, text) in others.items():
-            (new / f"{name}.py").write_text(dedent(text))
-        text = (new / "train.py").read_text()
+        before = {f"{name}.py": text.encode() for name, (text, _) in others.items()}
+        before["train.py"] = dedent(program).encode()
+        results = migrate([Source(name, text) for name, text in before.items()])
+        by_path = {result.path: result for result in results}
+        text = by_path["train.py"].after.decode()
         for one, other in changes.items():
             assert one in text, text
             text = text.replace(one, other)
-        (new / "train.py").write_text(text)
-        before, after = (
-            {path.name: path.read_bytes() for path in tree.iterdir()}
-            for tree in (old, new)
-        )
-        by_path = {result.path: result for result in results}
+        after = {result.path: result.after for result in results}
+        after |= {f"{name}.py": text.encode() for name, (_, text) in others.items()}
+        after["train.py"] = text.encode()
         return Pairing(before, after, by_path).in_new_tree("train.py")
 
     return build
@@ -213,47 +198,28 @@ BUILT = (
 )
 
 
-@pytest.mark.parametrize(
-    ("rate", "tx", "outcome"),
-    [
-        (
-            "rate(optimizer.state.step)",
-            "optax.sgd(optax.linear_schedule(0.0, 0.1, 5), 0.9)",
-            Verdict.EQUIVALENT,
-        ),
-        (
-            "rate(optimizer.state.step)",
-            "optax.sgd(optax.linear_schedule(0.0, 0.1, 6), 0.9)",
-            Verdict.DIFFERENT,
-        ),
-        (
-            "next(rates)",
-            "optax.sgd(optax.linear_schedule(0.0, 0.1, 5), 0.9)",
-            Verdict.COULD_NOT_RUN,
-        ),
-        ("next(rates)", "optax.sgd(0.1, 0.9)", Verdict.DIFFERENT),
-        # nothing in the new tree sets it
-        (
-            "next(rates)",
-            "optax.inject_hyperparams(optax.sgd)(0.1, 0.9)",
-            Verdict.DIFFERENT,
-        ),
-    ],
-)
+KNOWN, GIVEN = "rate(optimizer.state.step)", "next(rates)"
+SET = {
+    "the same schedule": (KNOWN, "optax.sgd(optax.linear_schedule(0.0, 0.1, 5), 0.9)", Verdict.EQUIVALENT),
+    "another one": (KNOWN, "optax.sgd(optax.linear_schedule(0.0, 0.1, 6), 0.9)", Verdict.DIFFERENT),
+    "one for unknown rates": (GIVEN, "optax.sgd(optax.linear_schedule(0.0, 0.1, 5), 0.9)", Verdict.COULD_NOT_RUN),
+    "a constant for them": (GIVEN, "optax.sgd(0.1, 0.9)", Verdict.DIFFERENT),
+    "one that nothing sets": (GIVEN, "optax.inject_hyperparams(optax.sgd)(0.1, 0.9)", Verdict.DIFFERENT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rate", "tx", "outcome"), SET.values(), ids=SET)
 def test_rates_that_old_steps_set(rate: str, tx: str, outcome: Verdict) -> None:
     old = {"train": FOLLOWED.format(rate=rate)}
     assert verdicts(old, {"train": BUILT.format(tx)}) == [outcome]
 
 
 def test_what_steps_do_is_said_not_to_be_compared() -> None:
-    clipping = (
-        "optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(0.1, 0.9))"
-    )
-    new = (
-        BUILT.format(clipping)
-        + "\n\ndef step(state, rate):\n    state.hyperparams['learning_rate'] = rate\n"
-    )
-    [found] = by_hand({"train": FOLLOWED.format(rate="next(rates)")}, {"train": new})
+    sgd = "optax.inject_hyperparams(optax.sgd)(0.1, 0.9)"
+    built = BUILT.format(f"optax.chain(optax.clip(1.0), {sgd})")
+    step = "def step(state, rate):\n    state.hyperparams['learning_rate'] = rate\n"
+    new = {"train": f"{built}\n\n{step}"}
+    [found] = by_hand({"train": FOLLOWED.format(rate="next(rates)")}, new)
     case = optimizer_case("case", found, 12, 0)
     assert case.comparison is not None
     said = " ".join(case.comparison.remarks)
@@ -284,31 +250,20 @@ DEFINITION = """    definition = optax.chain(
 CREATED = "    return create_optimizer(params, config.learning_rate, config.momentum)\n"
 
 
-@pytest.mark.parametrize(
-    ("written", "outcome"),
-    [
-        ("additive_weight_decay(1e-4), optax.sgd(config.learning_rate, config.momentum)", SAME),
-        (
-            "additive_weight_decay(2e-4), optax.sgd(config.learning_rate, config.momentum)",
-            (Verdict.DIFFERENT,),
-        ),
-        ("add_decayed_weights(1e-4), optax.sgd(config.learning_rate)", (Verdict.DIFFERENT,),),
-    ],
-    ids=["as before, with a name of an old optax", "another decay", "no momentum"],
-)  # fmt: skip
-def test_parameters_are_what_the_calls_in_the_file_give(
-    now: Now, written: str, outcome: tuple[Verdict, ...]
-) -> None:
+NONE = {DEFINITION: "    definition = None\n"}
+WRITTEN = {
+    "as before, with a name of an old optax": "additive_weight_decay(1e-4), optax.sgd(config.learning_rate, config.momentum)",
+    "another decay": "additive_weight_decay(2e-4), optax.sgd(config.learning_rate, config.momentum)",
+    "no momentum": "add_decayed_weights(1e-4), optax.sgd(config.learning_rate)",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_parameters_are_what_the_calls_in_the_file_give(now: Now, name: str) -> None:
     """As a person migrates: the function goes, and its arguments with it."""
-    found = now(
-        BY_HAND,
-        {
-            DEFINITION: "    definition = None\n",
-            CREATED: f"    return optax.chain(optax.{written})\n",
-        },
-    )
-    [found_outcome] = outcomes(found)
-    assert found_outcome in outcome
+    created = f"    return optax.chain(optax.{WRITTEN[name]})\n"
+    [outcome] = outcomes(now(BY_HAND, {**NONE, CREATED: created}))
+    assert outcome in (SAME if "as before" in name else (Verdict.DIFFERENT,))
 
 
 def test_calls_that_are_not_alike_say_nothing_of_a_parameter(now: Now) -> None:
@@ -316,13 +271,8 @@ def test_calls_that_are_not_alike_say_nothing_of_a_parameter(now: Now) -> None:
         def warm_up(params, config):
             return create_optimizer(params, config.first_rate, config.momentum)
         """)
-    [emitted] = now(
-        program,
-        {
-            DEFINITION: "    definition = None\n",
-            CREATED: "    return optax.sgd(config.learning_rate, config.momentum)\n",
-        },
-    )
+    created = "    return optax.sgd(config.learning_rate, config.momentum)\n"
+    [emitted] = now(program, {**NONE, CREATED: created})
     case = optimizer_case("case", emitted, 12, 0)
     assert case.outcome is Verdict.COULD_NOT_RUN
     assert "the new code needs `config.learning_rate`" in case.reason
@@ -352,15 +302,11 @@ def test_parts_are_compared_within_the_whole(now: Now) -> None:
 
 
 CHANGED = {
-    "a predicate": {
-        'decayed = lambda path, _: "kernel" in path': 'decayed = lambda path, _: "Dense_0/kernel" in path'
-    },
+    "a predicate": {'decayed = lambda path, _: "kernel" in path': 'decayed = lambda path, _: "Dense_0/kernel" in path'},
     "a constant": {"DECAY = 0.1": "DECAY = 0.2"},
     "a part by its own name": {one: other.format("0.3") for one, other in WITH_PARTS.items()},
-    "two parts exchanged": {
-        "(decayed, optax.adamw(": "(rest, optax.adamw(",
-        "(rest, optax.sgd(": "(decayed, optax.sgd(",
-    },
+    "two parts exchanged":
+        {"(decayed, optax.adamw(": "(rest, optax.adamw(", "(rest, optax.sgd(": "(decayed, optax.sgd("},
     "a helper that selects otherwise": {"if selects(path, value)]": "if not selects(path, value)]"},
 }  # fmt: skip
 
@@ -387,10 +333,8 @@ ONE_NAME = """
 def test_a_predicate_that_leaves_out_another_layer(
     now: Now, name: str, layer: str
 ) -> None:
-    found = now(
-        ONE_NAME.replace("NAME", name),
-        {f'"{name}" in path': f'"{layer}/{name}" in path'},
-    )
+    changes = {f'"{name}" in path': f'"{layer}/{name}" in path'}
+    found = now(ONE_NAME.replace("NAME", name), changes)
     assert outcomes(found) == [Verdict.DIFFERENT]
 
 
@@ -424,9 +368,8 @@ def test_another_way_to_write_it_is_the_same_function(
 
 def test_what_another_file_of_the_new_tree_has_changed_is_what_runs(now: Now) -> None:
     program = GROUPS.replace("DECAY = 0.1", "from common import DECAY")
-    assert outcomes(now(program, {}, common=("DECAY = 0.1\n", "DECAY = 0.2\n"))) == [
-        Verdict.DIFFERENT
-    ]
+    found = now(program, {}, common=("DECAY = 0.1\n", "DECAY = 0.2\n"))
+    assert outcomes(found) == [Verdict.DIFFERENT]
 
 
 SAMPLED = """
@@ -442,9 +385,7 @@ SAMPLED = """
     """
 
 
-def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(
-    now: Now,
-) -> None:
+def test_a_predicate_of_unknown_words_that_is_another_in_the_new_tree(now: Now) -> None:
     [found] = now(SAMPLED, {"any(word in path": "all(word in path"})
     case = optimizer_case("case", found, 12, 0)
     assert case.outcome is Verdict.COULD_NOT_RUN
@@ -452,12 +393,8 @@ def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(
 
 def test_a_helper_that_acts_is_not_run(now: Now, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
-    [found] = now(
-        GROUPS,
-        {
-            "    transforms = {str": f"    open({str(trace)!r}, 'w')\n    transforms = {{str"
-        },
-    )
+    line = "    transforms = {str"
+    [found] = now(GROUPS, {line: f"    open({str(trace)!r}, 'w')\n{line}"})
     case = optimizer_case("case", found, 12, 0)
     assert case.outcome is Verdict.COULD_NOT_RUN
     assert "`open` is not evaluated" in case.reason
@@ -481,9 +418,7 @@ CLIPPED = """
     """
 
 
-def test_what_rewrite_has_moved_to_the_front_is_no_part_of_the_definition(
-    now: Now,
-) -> None:
+def test_what_rewrite_has_moved_ahead_is_no_part_of_the_definition(now: Now) -> None:
     found = now(CLIPPED, {"optax.adam(lr)": "optax.adam(learning_rate=lr)"})
     assert [outcome in SAME for outcome in outcomes(found)] == [True]
 

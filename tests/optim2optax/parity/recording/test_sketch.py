@@ -19,6 +19,7 @@ from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part, largest, positions, sketch
 from optim2optax.parity.recording.stream import read
 from optim2optax.precision import precise
+from tests.optim2optax.parity.differences import first_difference
 
 STEPS = 12
 SHAPE = (500, 400)
@@ -30,20 +31,15 @@ def updates(change: Change = lambda _, kernel: kernel) -> ByKind:
     rng = np.random.default_rng(0)
     found = []
     with precise():
-        kernel, bias = (
-            jnp.asarray(rng.normal(size=SHAPE)),
-            jnp.asarray(rng.normal(size=5000)),
-        )
+        kernel = jnp.asarray(rng.normal(size=SHAPE))
+        bias = jnp.asarray(rng.normal(size=5000))
         for step in range(STEPS):
             before = sketch({"kernel": kernel, "bias": bias}, whole_sketch=False)
             kernel = change(step, kernel + 1e-3 * rng.normal(size=SHAPE))
             bias = bias + 1e-5 * rng.normal(size=5000)
             after = sketch({"kernel": kernel, "bias": bias})
-            old, new = (
-                {part: np.asarray(values) for part, values in side.items()}
-                for side in (before, after)
-            )
-            found.append(Update(step, old, new))
+            sides = jax.tree_util.tree_map(np.asarray, [before, after])
+            found.append(Update(step, *sides))
     return by_kind(found)
 
 
@@ -57,15 +53,14 @@ def compare(change: Change) -> Comparison:
 def test_the_same_updates_are_identical() -> None:
     found = compare(lambda _, kernel: kernel)
     assert found.verdict is Verdict.IDENTICAL
-    assert [(leaf.leaf, leaf.shape) for leaf in found.leaves] == [
-        ("bias", (5000,)),
-        ("kernel", SHAPE),
-    ]
+    shapes = {leaf.leaf: leaf.shape for leaf in found.leaves}
+    assert shapes == {"bias": (5000,), "kernel": SHAPE}
 
 
 def test_the_last_bit_of_one_element_is_no_more_than_equivalent() -> None:
+    element = jnp.s_[123, 45]
     found = compare(
-        lambda _, kernel: kernel.at[123, 45].set(jnp.nextafter(kernel[123, 45], np.inf))
+        lambda _, one: one.at[element].set(jnp.nextafter(one[element], np.inf))
     )
     assert found.verdict is Verdict.EQUIVALENT
 
@@ -73,15 +68,11 @@ def test_the_last_bit_of_one_element_is_no_more_than_equivalent() -> None:
 @pytest.mark.parametrize("place", [(0, 0), (123, 45), (499, 399)])
 def test_one_element_that_is_not_as_it_should_be(place: tuple[int, int]) -> None:
     found = compare(lambda step, kernel: kernel.at[place].add(1e-7 * (step >= 5)))
-    assert found.verdict is Verdict.DIFFERENT
-    assert found.first_difference is not None
-    assert found.first_difference.step == 5
-    first, last = (
-        np.ravel_multi_index(json.loads(part), SHAPE)
-        for part in found.first_difference.leaf.removeprefix("kernel (weighted sum of ")
-        .rstrip(")")
-        .split(" to ")
-    )
+    difference = first_difference(found)
+    assert difference.step == 5
+    parts = difference.leaf.removeprefix("kernel (weighted sum of ").rstrip(")")
+    ends = [json.loads(part) for part in parts.split(" to ")]
+    first, last = (np.ravel_multi_index(end, SHAPE) for end in ends)
     assert first <= np.ravel_multi_index(place, SHAPE) <= last
 
 
@@ -93,21 +84,12 @@ def test_two_elements_that_are_exchanged() -> None:
 
 
 def test_a_fault_in_every_element_names_a_true_one() -> None:
-    chosen = {
-        tuple(map(int, np.unravel_index(place, SHAPE)))
-        for place in positions("kernel", 500 * 400)
-    }
+    places = positions("kernel", 500 * 400)
     with precise():
-        wrong = (
-            jnp.zeros(500 * 400)
-            .at[positions("kernel", 500 * 400)]
-            .set(1.0)
-            .reshape(SHAPE)
-        )
-    found = compare(lambda step, kernel: kernel + wrong * (step >= 3))
-    assert found.first_difference is not None
-    assert (found.first_difference.step, found.first_difference.leaf) == (3, "kernel")
-    assert found.first_difference.index in chosen
+        wrong = jnp.zeros(500 * 400).at[places].set(1.0).reshape(SHAPE)
+    first = first_difference(compare(lambda step, one: one + wrong * (step >= 3)))
+    assert (first.step, first.leaf) == (3, "kernel")
+    assert np.ravel_multi_index(first.index, SHAPE) in places
 
 
 def test_one_value_that_is_not_finite() -> None:
@@ -123,15 +105,10 @@ def test_values_that_are_not_finite_hide_none_of_those_beside_them() -> None:
 
     same = updates(broken)
     assert compare_updates(same, updates(broken)).verdict is Verdict.IDENTICAL
-    found = compare_updates(
-        same, updates(lambda step, kernel: broken(step, kernel).at[0, 2].add(1e-7))
-    )
-    assert found.verdict is Verdict.DIFFERENT
-    found = compare_updates(
-        same, updates(lambda step, kernel: broken(step, kernel).at[0, 1].multiply(-1.0))
-    )
-    assert found.first_difference is not None
-    assert found.first_difference.step == 3
+    other = updates(lambda step, one: broken(step, one).at[0, 2].add(1e-7))
+    assert compare_updates(same, other).verdict is Verdict.DIFFERENT
+    other = updates(lambda step, one: broken(step, one).at[0, 1].multiply(-1.0))
+    assert first_difference(compare_updates(same, other)).step == 3
 
 
 @pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
@@ -139,34 +116,21 @@ def test_values_that_are_not_finite_hide_none_of_those_beside_them() -> None:
 def test_sums_counts_and_the_largest_are_those_of_the_leaf(
     size: int, wide: bool
 ) -> None:
-    values = (
-        np.random.default_rng(0)
-        .normal(size=size)
-        .astype(np.float64 if wide else np.float32)
-    )
-    odd = np.where(
-        np.arange(size) % 1000 == 7,
-        np.nan,
-        np.where(np.arange(size) % 2000 == 8, -np.inf, values),
-    )
+    dtype = np.float64 if wide else np.float32
+    values = np.random.default_rng(0).normal(size=size).astype(dtype)
+    odd = values.copy()
+    odd[np.arange(size) % 1000 == 7] = np.nan
+    odd[np.arange(size) % 2000 == 8] = -np.inf
+    finite = np.where(np.isfinite(odd), odd, dtype(0.0))
     with precise(wide):
-        one, other = (
-            sketch({"leaf": jnp.asarray(leaf, values.dtype)}) for leaf in (values, odd)
-        )
-        sizes = [
-            float(largest(jnp.asarray(leaf, values.dtype))) for leaf in (values, odd)
-        ]
-        zeroed = sketch(
-            {"leaf": jnp.asarray(np.where(np.isfinite(odd), odd, 0.0), values.dtype)}
-        )
+        leaves = [jnp.asarray(leaf, dtype) for leaf in (values, odd, finite)]
+        one, other, zeroed = (sketch({"leaf": leaf}) for leaf in leaves)
+        sizes = [float(largest(leaf)) for leaf in leaves[:2]]
     sums, counts = Part("leaf", "sums", (size,)), Part("leaf", "counts", (size,))
     assert one[counts].tolist() == [0, 0, 0]
     assert other[counts].tolist() == [np.isnan(odd).sum(), 0, np.isneginf(odd).sum()]
     assert other[sums].tolist() == zeroed[sums].tolist()
-    assert sizes == [
-        np.abs(values).max(),
-        np.abs(odd, where=np.isfinite(odd), out=np.zeros(size)).max(),
-    ]
+    assert sizes == [np.abs(values).max(), np.abs(finite).max()]
 
 
 @pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
@@ -176,24 +140,20 @@ def test_a_checksum_tells_signs_of_zeros(wide: bool) -> None:
     signed[[17, 4711]] = -0.0
     digest = Part("leaf", "digest", (10_000,))
     with precise(wide):
-        one, other = (
-            sketch({"leaf": jnp.asarray(leaf)})[digest] for leaf in (zeros, signed)
-        )
+        leaves = [jnp.asarray(leaf) for leaf in (zeros, signed)]
+        one, other = (sketch({"leaf": leaf})[digest] for leaf in leaves)
     assert one.tolist() != other.tolist()
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_],
-)
+NARROW = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
+
+
+@pytest.mark.parametrize("dtype", [*NARROW, np.float32, np.complex64, np.bool_])
 def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> None:
-    params: dict[str, Any] = {
-        "small": np.ones(3, dtype),
-        "large": np.ones((100, 100), dtype),
-    }
-    recorder = Recorder(
-        {"out": tmp_path, "inputs": False, "rounding": False, "wide": True}, dict
-    )
+    large: Any = np.ones((100, 100), dtype)
+    params = {"small": large[0, :3], "large": large}
+    options = {"out": tmp_path, "inputs": False, "rounding": False, "wide": True}
+    recorder = Recorder(options, dict)
     with precise():
         step = jax.jit(lambda tree: recorder.call_back(UNKNOWN, tree, tree))
         step(params)
@@ -201,8 +161,7 @@ def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> N
     [path] = tmp_path.iterdir()
     [(facts, arrays)] = read(path)
     assert facts == {"step": -1, "idle": True}
-    assert {part.name: values.dtype for part, values in arrays["after"].items()}[
-        "sample"
-    ] == dtype
+    dtypes = {part.name: values.dtype for part, values in arrays["after"].items()}
+    assert dtypes["sample"] == dtype
     path.write_bytes(path.read_bytes()[:-1])
     assert list(read(path)) == []

@@ -24,20 +24,13 @@ SAME = Comparison(
     error_by_step=(1e-16, 2e-15, 1e-15),
     drift_by_step=(1e-8, 3e-7, 2e-7),
 )
+PLACE = (1, "Dense_0/kernel", (0, 2))
+CAUSE = (None, "decay", "the weight decay is missing")
 APART = replace(
     SAME,
     verdict=Verdict.DIFFERENT,
     error=float("inf"),
-    first_difference=Difference(
-        1,
-        "Dense_0/kernel",
-        (0, 2),
-        0.5,
-        float("nan"),
-        None,
-        "decay",
-        "the weight decay is missing",
-    ),
+    first_difference=Difference(*PLACE, 0.5, float("nan"), *CAUSE),
 )
 VACUOUS = replace(
     SAME,
@@ -55,41 +48,22 @@ IDENTICAL = replace(
     error=0.0,
     error_by_step=(0.0,) * 3,
     drift_by_step=(0.0,) * 3,
+    remarks=("scale never moved.",),
 )
-IDENTICAL = replace(IDENTICAL, remarks=("scale never moved.",))
 
 
 def report() -> Report:
+    adam, momentum = (
+        ("optim.Adam(lr)", "optax.adam(lr)"),
+        ("optim.Momentum(lr)", "optax.sgd(lr)"),
+    )
+    odd = (f"x = '{HOSTILE}'", "```\ny = 1\n```", "a known fault")
+    why = "the old side ended with exit code 1:\nNo data <here>"
     cases = (
-        Case(
-            "train.py:3 Adam",
-            "optimizer",
-            SAME,
-            "optim.Adam(lr)",
-            "optax.adam(lr)",
-            reproduction="print(1)",
-        ),
-        Case(
-            "train.py:9 Momentum",
-            "optimizer",
-            IDENTICAL,
-            "optim.Momentum(lr)",
-            "optax.sgd(lr)",
-        ),
-        Case(
-            HOSTILE,
-            "scenario",
-            APART,
-            f"x = '{HOSTILE}'",
-            "```\ny = 1\n```",
-            "a known fault",
-        ),
+        Case("train.py:3 Adam", "optimizer", SAME, *adam, reproduction="print(1)"),
+        Case("train.py:9 Momentum", "optimizer", IDENTICAL, *momentum),
+        Case(HOSTILE, "scenario", APART, *odd),
         Case("fixtures/still", "scenario", VACUOUS),
-        Case(
-            "python train.py",
-            "command",
-            None,
-            reason="the old side ended with exit code 1:\nNo data <here>",
-        ),
+        Case("python train.py", "command", None, reason=why),
     )
     return Report(tuple(sorted(cases, key=urgency)), ENVIRONMENT)

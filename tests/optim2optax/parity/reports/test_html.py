@@ -13,9 +13,8 @@ from tests.optim2optax.parity.reports.cases import ENVIRONMENT
 
 
 def page(comparison: Comparison) -> str:
-    return render(
-        Report((Case("train.py:3 Adam", "optimizer", comparison),), ENVIRONMENT), "html"
-    )
+    case = Case("train.py:3 Adam", "optimizer", comparison)
+    return render(Report((case,), ENVIRONMENT), "html")
 
 
 @pytest.mark.parametrize(
@@ -24,11 +23,9 @@ def page(comparison: Comparison) -> str:
     ids=["one step", "infinite", "mixed", "wide"],
 )
 def test_whatever_the_error_it_is_plotted(errors: tuple[float, ...]) -> None:
-    text = page(
-        Comparison(Verdict.DIFFERENT, max(errors), len(errors), error_by_step=errors)
-    )
-
-    assert text.count("<svg") == 1
+    figures = (max(errors), len(errors))
+    found = Comparison(Verdict.DIFFERENT, *figures, error_by_step=errors)
+    assert page(found).count("<svg") == 1
 
 
 def test_a_leaf_that_should_not_move_is_plotted() -> None:

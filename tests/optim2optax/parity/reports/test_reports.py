@@ -7,40 +7,33 @@ from typing import Any
 
 import click
 
+from codemods.vocabulary import words
 from optim2optax.parity.reports.rendering import render
 from optim2optax.parity.reports.result import Report
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
 
+VERDICTS = words("different could_not_run nothing_proven equivalent identical")
 VOID = ("meta", "br", "img", "link", "use", "path")
 
 
 def test_text_tells_all_that_matters() -> None:
     lines = click.unstyle(render(report(), "text")).splitlines()
 
-    assert [line.partition("  ")[0] for line in lines if line[:1].strip()][:5] == [
-        "different",
-        "could not run",
-        "nothing proven",
-        "equivalent",
-        "identical",
-    ]
-    assert (
-        "equivalent      train.py:3 Adam  3 steps, error over movement 2.0e-15, float32 drift 3.0e-07"
-        in lines
-    )
+    found = [line.partition("  ")[0] for line in lines if line[:1].strip()]
+    assert found[:5] == [verdict.replace("_", " ") for verdict in VERDICTS]
+    figures = "3 steps, error over movement 2.0e-15, float32 drift 3.0e-07"
+    assert f"equivalent      train.py:3 Adam  {figures}" in lines
     still = "nothing proven  fixtures/still  3 steps, error over movement 0.0e+00 (closed loop, gate 1e-07)"
     assert lines[lines.index(still) + 1] == "    No parameter ever moved."
     assert "    note: scale never moved." in lines
-    assert (
-        "    the weight decay is missing; first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after"
-        in lines
-    )
+    place = "first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after"
+    assert f"    the weight decay is missing; {place}" in lines
     assert "    note: a known fault" in lines
     assert "    No data <here>" in lines
-    assert (
-        "5 cases: 1 identical, 1 equivalent, 1 different, 1 could not run, 1 nothing proven"
-        in lines
+    counted = (
+        "1 identical, 1 equivalent, 1 different, 1 could not run, 1 nothing proven"
     )
+    assert f"5 cases: {counted}" in lines
     assert "on 2 × cpu (cpu); python 3.11.0, jax 0.4.36; seed 7" in lines[-1]
     assert "\x1b" not in "".join(lines)
     assert "\x1b" in render(report(), "text")
@@ -55,19 +48,10 @@ def test_json_is_strict_and_complete() -> None:
     assert content["version"] == 1
     different, failed, still, same, _ = content["cases"]
     verdicts = [case["verdict"] for case in content["cases"]]
-    assert verdicts == [
-        "different",
-        "could_not_run",
-        "nothing_proven",
-        "equivalent",
-        "identical",
-    ]
+    assert tuple(verdicts) == VERDICTS
     assert content["summary"] == dict.fromkeys(verdicts, 1)
-    assert (still["remarks"], still["gate"], same["gate"]) == (
-        ["No parameter ever moved."],
-        1e-7,
-        1e-11,
-    )
+    assert still["remarks"] == ["No parameter ever moved."]
+    assert (still["gate"], same["gate"]) == (1e-7, 1e-11)
     assert different["error"] == "inf"
     assert different["first_difference"] == {
         "step": 1,
@@ -87,15 +71,8 @@ def test_json_is_strict_and_complete() -> None:
 def test_exit_codes() -> None:
     everything = report()
     different, failed, still, *passing = everything.cases
-    codes = {0: passing, 1: [different, *passing], 2: everything.cases}
-    assert {
-        code: replace(everything, cases=tuple(cases)).exit_code
-        for code, cases in codes.items()
-    } == {
-        0: 0,
-        1: 1,
-        2: 2,
-    }
+    for code, cases in enumerate((passing, [different, *passing], everything.cases)):
+        assert replace(everything, cases=tuple(cases)).exit_code == code
     for cases in ((failed, *passing), (still, *passing), ()):
         assert replace(everything, cases=cases).exit_code == 2
 
@@ -136,10 +113,8 @@ def test_html_holds_no_element_or_attribute_of_a_users() -> None:
     attack = '\'" onmouseover="alert(1)" x=\'><img src=x onerror=alert(1)><svg/onload=alert(1)></pre></style>{{ 7 * 7 }}'
     plain, hostile = report(), report()
     for found, text in ((plain, "text"), (hostile, attack)):
-        cases = tuple(
-            replace(case, name=text, before=text, after=text, reason=text)
-            for case in found.cases
-        )
+        texts: Any = dict.fromkeys(("name", "before", "after", "reason"), text)
+        cases = tuple(replace(case, **texts) for case in found.cases)
         page = render(replace(found, cases=cases), "html")
         parser = Elements()
         parser.feed(page)

@@ -34,13 +34,10 @@ def test_they_are_what_they_were_but_for_that() -> None:
     for kind in (plain, line):
         node = kind(jnp.ones(2), jnp.zeros(()), "b")
         leaves, _ = jax.tree_util.tree_flatten_with_path(node)
-        assert [jax.tree_util.keystr(path) for path, _ in leaves] == [
-            ".slope",
-            ".offset",
-        ]
+        paths = [jax.tree_util.keystr(path) for path, _ in leaves]
+        assert paths == [".slope", ".offset"]
         assert structure(node) != structure(node.replace(name="c"))
-        gradients = jax.jit(jax.grad(lambda node: jnp.sum(node.slope) * node.offset))(
-            node
-        )
+        gradient = jax.jit(jax.grad(lambda node: jnp.sum(node.slope) * node.offset))
+        gradients = gradient(node)
         assert isinstance(gradients, kind)
         assert (gradients.name, float(gradients.offset)) == ("b", 2.0)

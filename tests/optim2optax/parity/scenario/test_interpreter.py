@@ -78,34 +78,28 @@ def test_a_planted_error_is_found(legacy_python: Path, project: Path, run: Run) 
         shutil.copy(FIXTURES / "maml" / name, project)
     text = (project / "after.py").read_text()
     assert "optax.adam(1e-2)" in text
-    (project / "after.py").write_text(
-        text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)")
-    )
+    wrong = text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)")
+    (project / "after.py").write_text(wrong)
     result = run("parity", "--legacy-python", legacy_python, "scenario.py")
 
     assert (result.exit_code, result.stderr) == (1, "")
-    assert (
-        "1 case: 0 identical, 0 equivalent, 1 different, 0 could not run"
-        in result.stdout
-    )
+    counted = "1 case: 0 identical, 0 equivalent, 1 different, 0 could not run"
+    assert counted in result.stdout
 
 
 @pytest.mark.network
 def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
-    scenario = tmp_path / "scenario.py"
-    scenario.write_text(
-        "def run(module):\n    yield 0.0\n    raise RuntimeError('no data here')\n"
-    )
-    before = tmp_path / "before.py"
+    scenario, before = tmp_path / "scenario.py", tmp_path / "before.py"
+    text = "def run(module):\n    yield 0.0\n    raise RuntimeError('no data here')\n"
+    scenario.write_text(text)
     before.write_text("from flax import optim\n")
     with pytest.raises(BaselineError, match="RuntimeError: no data here"):
         drive_elsewhere(legacy_python, scenario, before)
 
 
 def test_an_interpreter_without_the_old_flax() -> None:
-    with pytest.raises(
-        LegacyEnvironmentError, match=r"has no flax\.optim .*--create-legacy-env"
-    ):
+    why = r"has no flax\.optim .*--create-legacy-env"
+    with pytest.raises(LegacyEnvironmentError, match=why):
         check_legacy_python(Path(sys.executable))
 
 
@@ -127,13 +121,10 @@ def launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_launchers_without_a_python(launchers: Path) -> None:
-    with pytest.raises(
-        LegacyEnvironmentError, match=r"needs Python 3\.8 to 3\.11, and none was found"
-    ):
+    why = r"needs Python 3\.8 to 3\.11, and none was found"
+    with pytest.raises(LegacyEnvironmentError, match=why):
         find_python()
-
-
-def test_the_newest_python_that_answers(launchers: Path) -> None:
+    # the newest that answers
     for version in ("3.8", "3.9"):
         (launchers / f"python{version}").write_text(f"#!/bin/sh\necho {version}\n")
     assert find_python() == str(launchers / "python3.9")
@@ -148,7 +139,6 @@ def test_a_folder_that_is_something_else(tmp_path: Path) -> None:
 def test_a_python_that_cannot_make_one(tmp_path: Path) -> None:
     false = shutil.which("false")
     assert false is not None
-    with pytest.raises(
-        LegacyEnvironmentError, match="could not make a virtual environment"
-    ):
+    why = "could not make a virtual environment"
+    with pytest.raises(LegacyEnvironmentError, match=why):
         create_legacy_environment(tmp_path / "env", Path(false))

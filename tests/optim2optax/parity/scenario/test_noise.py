@@ -67,9 +67,8 @@ def compared(
     folder: Path, loss: str, rate: float, factor: str, steps: int = 40
 ) -> Comparison:
     """The closed loop of a program whose new side takes its gradients times a factor."""
-    new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(
-        ".target", ".params"
-    )
+    new = loss.replace("apply_gradient(", "apply_gradients(grads=")
+    new = new.replace(".target", ".params")
     told = {"rate": rate, "factor": factor, "steps": steps}
     before = BEFORE.format(loss=loss, **told)
     after = AFTER.format(loss=new, **told)
@@ -87,12 +86,9 @@ FOUND: dict[str, tuple[tuple[Any, ...], Verdict]] = {
     "a fault below the gate": ((SMOOTH, 0.01, "1.0000001"), Verdict.DIFFERENT),
     "a fault far below it": ((SMOOTH, 0.01, "(1 - 1e-9)"), Verdict.DIFFERENT),
     "a fault within a step": ((INNER, 0.01, "1.0000001"), Verdict.DIFFERENT),
-    "what chaos makes of rounding": (
-        (CHAOTIC, 60.0, "(1 + 2**-52)", 80),
-        Verdict.NOTHING_PROVEN,
-    ),
+    "what chaos makes of rounding": ((CHAOTIC, 60.0, "(1 + 2**-52)", 80), Verdict.NOTHING_PROVEN),
     "a fault ahead of chaos": ((CHAOTIC, 60.0, "1.0001", 80), Verdict.DIFFERENT),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("program", "expected"), FOUND.values(), ids=FOUND)
@@ -116,20 +112,18 @@ def loss(params, x):
 """
 
 
-@pytest.mark.parametrize(
-    ("factor", "expected"),
-    [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)],
-)
+@pytest.mark.parametrize("factor", ["1.0", "1.001"])
 def test_chaos_in_one_leaf_hides_no_fault_in_another(
-    tmp_path: Path, factor: str, expected: Verdict
+    tmp_path: Path, factor: str
 ) -> None:
     made = 'TrainState.create(apply_fn=None, params=params | {"v": params["w"]}, tx=optax.sgd(60.0, momentum=0.9))'
-    old = BESIDE.format(factor=1.0).replace(
-        made, 'optim.Momentum(60.0).create(params | {"v": params["w"]})'
-    )
+    legacy = 'optim.Momentum(60.0).create(params | {"v": params["w"]})'
+    old = BESIDE.format(factor=1.0).replace(made, legacy)
     before = BEFORE.format(loss=0, rate=0) + old
     after = AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)")
     after += BESIDE.format(factor=factor)
     sides = written(tmp_path, SCENARIO.format(steps=80), before, after)
     [found, _] = run_both_loops(*sides)
+    is_wrong = factor != "1.0"
+    expected = Verdict.DIFFERENT if is_wrong else Verdict.NOTHING_PROVEN
     assert found.verdict is expected, found

@@ -38,9 +38,8 @@ def test_what_is_left_comes_best_first(project: Path, run: Run) -> None:
     (project / "train.py").write_text(TWO_CAUSES)
     run("rewrite", "--check", "--html", "review.html", ".")
     text = (project / "review.html").read_text()
-    causes = re.findall(
-        r"(train.py:\d+)</a></span>\n<details><summary>(\d+) sites", text
-    )
+    cause = r"(train.py:\d+)</a></span>\n<details><summary>(\d+) sites"
+    causes = re.findall(cause, text)
     assert causes == [("train.py:13", "5"), ("train.py:7", "4")]
 
 
@@ -88,9 +87,8 @@ def test_lines_that_do_not_change_are_shown_where_asked_for() -> None:
     result = FileResult("train.py", text.encode(), changed.encode())
     first, second = excerpts(result, {15})
     assert [row.new for row in first.rows] == [1, 2, 3, 4, 5, 6, 7]
-    assert [(row.old, row.new) for row in second.rows] == [
-        (old, old + 1) for old in range(12, 19)
-    ]
+    shown = [(row.old, row.new) for row in second.rows]
+    assert shown == [(old, old + 1) for old in range(12, 19)]
 
 
 def test_the_same_run_gives_the_same_page(project: Path, run: Run) -> None:
@@ -122,9 +120,8 @@ def test_the_page_of_a_run_that_writes(project: Path, run: Run) -> None:
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.usefixtures("judged")
 def test_proofs(project: Path, run: Run) -> None:
-    (project / "train.py").write_text(
-        LEGACY.replace("Momentum", "Adam").replace(", beta=0.9", "")
-    )
+    program = LEGACY.replace("Momentum", "Adam").replace(", beta=0.9", "")
+    (project / "train.py").write_text(program)
     result = run("rewrite", "--verify", "--html", "review.html", ".")
     assert result.exit_code == 0, result.output
     text = (project / "review.html").read_text()

@@ -39,9 +39,8 @@ def shown(browser: Browser, project: Path, run: Run) -> Iterator[Page]:
 @pytest.mark.parametrize("width", [1200, 390], ids=["wide", "narrow"])
 def test_nothing_is_cut_off(shown: Page, width: int) -> None:
     shown.set_viewport_size({"width": width, "height": 900})
-    shown.evaluate(
-        "document.querySelectorAll('details').forEach(one => one.open = true)"
-    )
+    details = "document.querySelectorAll('details')"
+    shown.evaluate(f"{details}.forEach(one => one.open = true)")
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
