@@ -105,9 +105,10 @@ traversal = reason(
 )
 create_as_value = reason(
     "FO916",
-    "a method is used as a value",
+    "a method is used as a value, or an attribute is looked up by its name",
     """The method of a definition or optimizer is passed on instead of being called, so no call can
-    be rewritten.""",
+    be rewritten. Or `getattr`, `vars`, `dataclasses.replace` or a pattern of `match` asks for
+    attributes by their names, and a train state has others.""",
 )
 statement_form = reason(
     "FO917",
