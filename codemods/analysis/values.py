@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import DEFINITIONS, LegacyName, Unnamed, legacy_name
@@ -181,18 +182,22 @@ def kept_as_value(node: ast.AST, unit: Unit, facts: Queries) -> str:
         case ast.Assign(targets=targets) if statement.value is value:
             kind = ast.Name if value is node else ast.Tuple
             if all(isinstance(target, kind) for target in targets):
-                bases = facts.bases_out_of_view(cls)
-                # class Optimizers(enum.Enum), of which functions are methods and no members
-                is_enum = any(
-                    name.startswith("enum.")
-                    for base in bases
-                    for name in facts.flow.origin_names(base)
-                )
-                return "{member}" if is_enum else "staticmethod"
+                return _unbound(cls, facts)
         # optimizer: Any = optim.Adam, which is a field in a dataclass
         case ast.AnnAssign(target=ast.Name()) if statement.value is node:
-            return "" if _has_fields(cls, facts) else "staticmethod"
+            return "" if _has_fields(cls, facts) else _unbound(cls, facts)
     return ""
+
+
+def _unbound(cls: Class, facts: Queries) -> str:
+    """What keeps a function from being a method of a class: of an enumeration, a member."""
+    return "{member}" if _is_enum(cls, facts) else "staticmethod"
+
+
+def _is_enum(cls: Class, facts: Queries) -> bool:
+    bases = facts.bases_out_of_view(cls)
+    names = chain.from_iterable(map(facts.flow.origin_names, bases))
+    return any(name.startswith("enum.") for name in names)
 
 
 def taken_by_classes(facts: Queries) -> frozenset[Object]:
@@ -241,6 +246,9 @@ def _has_fields(cls: Class, facts: Queries) -> bool:
 
     That is so in a dataclass, a Flax module or a named tuple.
     """
+    # class Kind(enum.Enum)
+    if _is_enum(cls, facts):
+        return False
     # class Trainer(nn.Module)
     return any(facts.bases_out_of_view(cls)) or any(
         "dataclass" in ast.unparse(decorator)

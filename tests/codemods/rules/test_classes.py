@@ -228,7 +228,7 @@ def test_members_of_an_enum_stay_members(
 {head}
 class Kind({base}):
     ADAM = optim.Adam
-    SGD = optim.Momentum
+    SGD: type = optim.Momentum
 def make(name, made=optim.Adam, other=optim.Momentum):
     return made(0.1), other(0.2), Kind[name].value(0.1)
 """
